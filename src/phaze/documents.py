@@ -41,7 +41,7 @@ MOST_TOML = 4 << 20
 class Document(BaseModel):
     """Base of every file format: immutable, strict about types, unknown keys refused."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)

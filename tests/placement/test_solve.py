@@ -315,3 +315,11 @@ def test_an_opened_placement_bounds_its_plan_and_gives_it_again_after_lower_limi
     again = placement.fastest(2 * plan_s)
     assert again is not None
     assert again[1].batch_s == pytest.approx(plan_s, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_lower_stage_of_zero_has_a_lower_bound_than_the_highest(seed: int) -> None:
+    randoms: tuple[Random, ...] = (random_cluster_problem, sharing_problem)
+    problem = interleaving_problem(seed) if seed % 3 == 2 else randoms[seed % 3](seed, False, 5)
+    each = [OpenPlacement(problem, (zero,)).bound_s for zero in (1, 2, 3)]
+    assert OpenPlacement(problem, (0, 1, 2, 3)).bound_s == min(each)

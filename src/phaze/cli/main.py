@@ -1,6 +1,7 @@
 """The way in: made so that an interrupt is heard from the first moment, while the commands are still being imported."""
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 # New values before unreachable cycles are looked for: a command makes many that live to its end, and at Python's own
-# 700 a sixth of the time of a plan goes into looking through them again and again.
-COLLECTIONS = (100_000, 20, 50)
+# 700 a sixth of the time of a plan goes into looking through them again and again. So many take about 50 MB.
+COLLECTIONS = (500_000, 20, 50)
 
 
 def __getattr__(name: str) -> Any:
@@ -46,6 +47,8 @@ def _code(arguments: list[str], interrupt: Interrupt) -> int:
 def main() -> None:
     """Entry point of the ``phaze`` script."""
     gc.set_threshold(*COLLECTIONS)
+    # No plugin of another package watches our documents, and looking for one reads the metadata of all packages.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     interrupt = Interrupt(sys.argv[1:])
     try:
         interrupt.listen()

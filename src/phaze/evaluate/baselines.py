@@ -6,7 +6,7 @@ fewest stages, doubled until they fit. Both cut the blocks evenly, recompute ali
 are the fastest order and mode of recompute that fit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -16,7 +16,7 @@ from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
 from phaze.placement.layers import Layer
 from phaze.placement.layout import Shape
-from phaze.placement.pipeline import fits, price
+from phaze.placement.pipeline import fits, fits_at, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Extra, Problem
@@ -53,6 +53,33 @@ def _of_width(problem: Problem, shape: Shape) -> tuple[tuple[Layer, ...], tuple[
     return graph.layers, extras
 
 
+def _simple(problem: Problem) -> Problem:
+    """The problem under 1F1B, which is what people run, whatever families are allowed."""
+    simple = (f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.apart or f.most_stages))
+    families = tuple(simple) or (ONE_F_ONE_B,)
+    return replace(problem, rules=replace(problem.rules, families=families))
+
+
+def _even_stages(problem: Problem, model: Model, stages: int) -> Iterator[list[StageCut]]:
+    """So many stages cut evenly, all in one mode of recompute but where the last has none."""
+    for mode in problem.modes():
+        *first, last = even_cuts(model, stages, mode)
+        if mode not in problem.modes(last=True):
+            last = StageCut(last.layers, problem.modes(last=True)[0])
+        yield [*first, last]
+
+
+def fits_evenly(problem: Problem, model: Model, stages: int) -> bool:
+    """Whether a plan of so many stages cut evenly fits in some mode of recompute."""
+    replicas = min(problem.devices // (stages * model.tensor), problem.microbatches)
+    if replicas < 1 or stages > len(block_calls(model)):
+        return False
+    problem, shape = _simple(problem), Shape(model.tensor, stages, replicas)
+    # The ends are the fullest, so a mode that does not fit is found out early.
+    order = dict.fromkeys([0, stages - 1, *range(stages)])
+    return any(fits_at(problem, shape, cuts, order) for cuts in _even_stages(problem, model, stages))
+
+
 def even_plan(problem: Problem, model: Model, stages: int, prices: Prices, below_s: float = inf) -> Plan | None:
     """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does, or
     none that takes less than ``below_s``."""
@@ -60,16 +87,13 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices, below
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
         return None
-    # People run 1F1B, whatever families are allowed.
-    simple = (f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.apart or f.most_stages))
-    families = tuple(simple) or (ONE_F_ONE_B,)
-    problem = replace(problem, rules=replace(problem.rules, families=families))
-    for mode in problem.modes():
-        *first, last = even_cuts(model, stages, mode)
-        if mode not in problem.modes(last=True):
-            last = StageCut(last.layers, problem.modes(last=True)[0])
-        cuts, shape = [*first, last], Shape(width, stages, replicas)
+    problem = _simple(problem)
+    for cuts in _even_stages(problem, model, stages):
+        shape = Shape(width, stages, replicas)
         if cuts_bound_s(problem, shape, cuts) >= min([below_s, *(own[0].batch_s for own in found)]):
+            continue
+        # The first stage holds the most microbatches in flight, the last one the head of the model.
+        if not fits_at(problem, shape, cuts, {0, stages - 1}):
             continue
         # An order changes no memory, and where there is one stage or replica nothing at all.
         for order in problem.rules.orders[: None if min(stages, replicas) > 1 else 1]:
@@ -78,7 +102,7 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices, below
             if not fits(problem, plan):
                 break
             found.append((plan, shape, cuts))
-        if mode == "none" and found:  # all others take longer
+        if cuts[0].mode == "none" and found:  # all others take longer
             break
     if not found:
         return None
@@ -93,11 +117,14 @@ def experts_plan(problem: Problem, model: Model, split: Split, prices: Prices, b
     return even_plan(problem, model, pipeline, prices, below_s) if model.tensor == tensor else None
 
 
-def rule_of_thumb(problem: Problem, model: Model, prices: Prices) -> Plan | None:
-    """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits."""
-    depths = [2**power for power in range((problem.devices // model.tensor).bit_length())]
-    plans = (even_plan(problem, model, stages, prices) for stages in depths)
-    return next((plan for plan in plans if plan is not None), None)
+def rule_of_thumb(problem: Problem, model: Model, prices: Prices, below_s: float = inf) -> Plan | None:
+    """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits, or the first that
+    does takes ``below_s`` or more."""
+    for power in range((problem.devices // model.tensor).bit_length()):
+        plan = even_plan(problem, model, 2**power, prices, below_s)
+        if plan is not None or (below_s < inf and fits_evenly(problem, model, 2**power)):
+            return plan
+    return None
 
 
 def usual_width(widths: Iterable[int], cluster: Cluster) -> int | None:

@@ -5,6 +5,8 @@ takes is known before what recomputing takes (:meth:`CostedLayers.passes_s`): it
 recompute of most choices are never asked for.
 """
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
 from phaze.cost.chip_set import chip_set
@@ -21,6 +23,7 @@ from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
+from phaze.placement.problem import Problem
 from phaze.schedule.solve import KnownPart
 
 
@@ -40,6 +43,7 @@ class CostedLayers:
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._costs: dict[tuple[int, tuple[str, ...]], LayerCost] = {}
         self._parts: dict[str, KnownPart] = {}
+        self._problems: dict[tuple[int, int], tuple[Model, Problem]] = {}
 
     def _key(self, layer: Layer) -> int:
         self._layers[id(layer)] = layer
@@ -60,7 +64,13 @@ class CostedLayers:
     def passes_s(self, model: Model) -> tuple[float, ...]:
         """What a forward and a backward pass take at least, by distinct layer; exactly where a formula gives it, but
         for the adding of gradients."""
-        missing = [layer for layer in model.layers if self._key(layer) not in self._passes_s]
+        self.time_passes([model])
+        return tuple(self._passes_s[id(layer)] for layer in model.layers)
+
+    def time_passes(self, models: Iterable[Model]) -> None:
+        """Work that out for several models: works of all of them are costed at once, each distinct one once."""
+        every = {self._key(layer): layer for model in models for layer in model.layers}
+        missing = [layer for key, layer in every.items() if key not in self._passes_s]
         runs = [self._run(layer) for layer in missing]
         passes = [one for run in runs for one in (run.forward, run.backward)]
         works = [work for one in passes for work in one.works]
@@ -72,7 +82,13 @@ class CostedLayers:
             first += len(one.works)
         for place, layer in enumerate(missing):
             self._passes_s[id(layer)] = seconds[2 * place] + seconds[2 * place + 1]
-        return tuple(self._passes_s[id(layer)] for layer in model.layers)
+
+    def problem(self, model: Model, shard: int, build: Callable[[], Problem]) -> Problem:
+        """The placement problem of a rank, built if this is the first time; the model is kept with it."""
+        key = (id(model), shard)
+        if key not in self._problems:
+            self._problems[key] = (model, build())
+        return self._problems[key][1]
 
     def _offered(self, model: Model) -> tuple[str, ...]:
         counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]

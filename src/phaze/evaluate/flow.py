@@ -66,7 +66,7 @@ def placed_layers(
     sent = sent_bytes(precision)
     ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
     equal = _equal_blocks(model)
-    layers, extras = [], []
+    layers, extras, known = [], [], dict[tuple[int, int | None, bool], Extra]()
     for number, call in enumerate(model.calls):
         cost, tie, again = costs[call.layer], ties.get(number), number in blocks
         layers.append(
@@ -81,8 +81,9 @@ def placed_layers(
                 weight_s=cost.weight_s,
             )
         )
-        extras.append(
-            Extra(
+        key = (call.layer, None if tie is None else id(tie), again)
+        if key not in known:
+            known[key] = Extra(
                 selective_bytes=min(cost.selective_bytes, cost.saved_bytes) if again else cost.saved_bytes,
                 selective_s=cost.selective_s if again else 0.0,
                 full_s=cost.full_s if again else 0.0,
@@ -94,7 +95,7 @@ def placed_layers(
                 kind=call.layer,
                 more=tuple(_kept(mode, cost, again) for mode in cost.more),
             )
-        )
+        extras.append(known[key])
     edges = [(edge.source, edge.target, sent / TRACED_BYTES * edge.bytes) for edge in model.edges]
     graph = layer_graph(model.tensor * model.context, layers, edges)
     order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}

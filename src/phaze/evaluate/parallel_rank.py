@@ -8,13 +8,15 @@ let attention see all keys     :func:`phaze.graph.split_context.context_parallel
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from phaze.cost.ranks import Degrees, Divided, require_divided
 from phaze.errors import InputError
 from phaze.evaluate.memo import Memo
 from phaze.graph.fold_experts import folded_model, require_own_tokens
-from phaze.graph.ir import Attention, Model
+from phaze.graph.ir import Attention, Layer, Model
+from phaze.graph.mixture import Mixture, mixture_of
 from phaze.graph.split_context import Way, context_parallel
 from phaze.graph.split_experts import expert_parallel
 from phaze.graph.supply.point import Point
@@ -155,8 +157,14 @@ def parallel_rank(
     else:
         whole = memo.take(("routed", *at), routed)
         cut = sharing.expert, sharing.expert_tensor, asked.rows
-        model = memo.take(("experts", *at, *cut), lambda: expert_parallel(whole, *cut))
+        # Layers are kept with what is made of them, so that none takes the place of another in memory.
+        mixture_at = partial(_mixture, memo)
+        model = memo.take(("experts", *at, *cut), lambda: expert_parallel(whole, *cut, mixture_at))
     return context_parallel(model, asked.context, asked.way)
+
+
+def _mixture(memo: Memo, layer: Layer) -> Mixture | None:
+    return memo.take(("mixture", id(layer)), lambda: (layer, mixture_of(layer)))[1]
 
 
 def family_at(family: str, sizes: Mapping[str, Any], microbatch: int, attention: Attention) -> LoadAt:

@@ -115,15 +115,20 @@ def passes_bound(request: Request, model: Model, costed: CostedLayers) -> float:
 
 def problem_of(request: Request, model: Model, costed: CostedLayers, shard: int = 0) -> Problem:
     """The placement problem of a rank."""
-    job = replace(request.job, shard=shard)
-    costs, rate = costed.costs(model), costed.hbm_bytes_per_s
-    return rank_problem(job, model, request.setting, costs, hbm_bytes_per_s=rate)
+
+    def build() -> Problem:
+        job = replace(request.job, shard=shard)
+        costs, rate = costed.costs(model), costed.hbm_bytes_per_s
+        return rank_problem(job, model, request.setting, costs, hbm_bytes_per_s=rate)
+
+    return costed.problem(model, shard, build)
 
 
 def planned(request: Request, watch: Watch | None = None) -> Planned:
     """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are bounded."""
     costed, prices = CostedLayers(request.setting), KnownPrices(request.prices)
     ranks = [_Ranks(number, *own) for number, own in enumerate(ranks_of(request))]
+    costed.time_passes(model for alike in ranks for model in alike.models)
     heap: list[tuple[float, int, int, _Ranks | _Open]] = []
     for alike in ranks:
         least_s = min(passes_bound(request, model, costed) for model in alike.models)

@@ -23,7 +23,7 @@ MODE_PATTERN = r"^[a-z_]+(\+[a-z_]+)*$"
 class Loose(Document):
     """A document that may hold more than is read."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class StageTable(Loose):

@@ -22,7 +22,9 @@ Split = Callable[[Problem, Model, float], Plan | None]
 def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, Candidate | None]:
     """The rule of thumb and the experts' split, each at the best choice that it allows; None if none fits."""
     width, prices, split = usual_width(request.widths, request.setting.cluster), planned.prices, request.experts
-    thumb = _fastest(request, planned, [width], lambda problem, model, _: rule_of_thumb(problem, model, prices))
+    thumb = _fastest(
+        request, planned, [width], lambda problem, model, below_s: rule_of_thumb(problem, model, prices, below_s)
+    )
     if split is None:
         return thumb, None
     return thumb, _fastest(

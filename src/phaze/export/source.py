@@ -7,7 +7,7 @@ after them. Frameworks cut pipelines by blocks, so a plan whose layers are no su
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phaze.errors import InputError
 from phaze.evaluate.flow import block_calls
@@ -18,9 +18,10 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import ZOO
 from phaze.hardware.library import preset_names
 from phaze.hardware.stack import Stack, StateBytes
-from phaze.search.reference import way_of
-from phaze.search.task import ModelTask
-from phaze.study.schema import StudyFile
+
+if TYPE_CHECKING:
+    from phaze.search.task import ModelTask
+    from phaze.study.schema import StudyFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,10 @@ def _bundled(stack: Stack) -> str:
     return stack.name if stack.name in preset_names("stacks") else ""
 
 
-def searched_split(task: ModelTask, found: Mapping[str, Any], study: StudyFile, chip: str) -> Split:
+def searched_split(task: "ModelTask", found: Mapping[str, Any], study: "StudyFile", chip: str) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
+    from phaze.search.reference import way_of
+
     plan = found["plan"]
     way = way_of(task, found)
     if way is None:

@@ -89,6 +89,13 @@ class Shipped:
     templates: Sequence[Any]
     cases: Mapping[str, Mapping[str, Any]]
     forms: dict[int, LayerForm] = field(default_factory=dict, compare=False)
+    parsed: dict[int, Expression] = field(default_factory=dict, compare=False)
+
+    def expression(self, number: int) -> Expression:
+        """An expression, read once."""
+        if number not in self.parsed:
+            self.parsed[number] = sizes.parse(self.expressions[number])
+        return self.parsed[number]
 
     def form(self, number: int) -> LayerForm:
         """A template of a layer, read once."""
@@ -157,7 +164,7 @@ def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention:
 
     def value(number: int) -> int:
         if number not in known:
-            known[number] = sizes.parse(shipped.expressions[number]).at(point)
+            known[number] = shipped.expression(number).at(point)
         return known[number]
 
     def numbers(place: Sequence[Any]) -> list[int]:

@@ -9,7 +9,6 @@ A value that is not whole is rounded up: the share of the fullest rank or expert
 The least of two is needed for look-ups: a table is read once, or once for each row asked for, whichever is less.
 """
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -42,11 +41,25 @@ class Expression:
 
     def at(self, point: Point) -> int:
         """The value at ``point``, rounded up."""
-        return math.ceil(min(sum((term.at(point) for term in terms), Fraction(0)) for terms in self.sums))
+        return min(_rounded_up(terms, point) for terms in self.sums)
 
     def exact(self, point: Point) -> Fraction:
         """The value at ``point`` before it is rounded."""
         return min(sum((term.at(point) for term in terms), Fraction(0)) for terms in self.sums)
+
+
+def _rounded_up(terms: Iterable[Term], point: Point) -> int:
+    """A sum at ``point``, rounded up; over one denominator that is never reduced, as fractions take far longer."""
+    total, whole = 0, 1
+    for term in terms:
+        above, below = term.coefficient.numerator, term.coefficient.denominator
+        for name, exponent in term.exponents:
+            if exponent > 0:
+                above *= point[name] ** exponent
+            else:
+                below *= point[name] ** -exponent
+        total, whole = (total + above, whole) if below == whole else (total * below + above * whole, whole * below)
+    return -(-total // whole)
 
 
 def power(exponents: Exponents, point: Point) -> Fraction:

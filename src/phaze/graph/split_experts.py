@@ -18,7 +18,7 @@ Imbalance phi >= 1 is the rows of the fullest rank over the mean; it multiplies 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from phaze.errors import InputError
@@ -26,6 +26,9 @@ from phaze.graph.experts import BALANCED
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
 from phaze.graph.mixture import Mixture, all_tensors, has_experts, is_grouped, mixture_of
 from phaze.graph.store import graph_from
+
+# What the graph of a layer says of its experts.
+MixtureOf = Callable[[Layer], Mixture | None]
 
 
 class _Rewrite:
@@ -219,10 +222,18 @@ def _rows_copied(mixture: Mixture, tokens: int) -> int:
     return max(1, mixture.rows // max(1, tokens))
 
 
-def expert_split(layer: Layer, ep: int, etp: int = 1, *, tokens: int, imbalance: float = 1.0) -> Layer:
+def expert_split(
+    layer: Layer,
+    ep: int,
+    etp: int = 1,
+    *,
+    tokens: int,
+    imbalance: float = 1.0,
+    mixture_at: MixtureOf = mixture_of,
+) -> Layer:
     """One of ``ep`` x ``etp`` ranks of a layer's experts, which routes ``tokens`` of its own; a layer without experts
-    stays as it is."""
-    mixture = mixture_of(layer)
+    stays as it is. ``mixture_at`` gives its mixture."""
+    mixture = mixture_at(layer)
     if mixture is None or ep * etp == 1:
         return layer
     if ep < 1 or mixture.experts % ep:
@@ -264,13 +275,19 @@ def expert_split(layer: Layer, ep: int, etp: int = 1, *, tokens: int, imbalance:
     )
 
 
-def expert_parallel(model: Model, ep: int, etp: int = 1, imbalance: float = 1.0) -> Model:
-    """One rank of a model whose experts are shared out; refused where it has none."""
+def expert_parallel(
+    model: Model, ep: int, etp: int = 1, imbalance: float = 1.0, mixture_at: MixtureOf = mixture_of
+) -> Model:
+    """One rank of a model whose experts are shared out; refused where it has none. ``mixture_at`` gives the mixture of
+    each of its layers."""
     if not any(has_experts(layer) for layer in model.layers):
         raise InputError("expert", f"{model.name} has no experts to share out over {ep * etp} ranks", "use 1")
     # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
     tokens = model.microbatch * model.sequence // model.tensor
-    layers = tuple(expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance) for layer in model.layers)
+    layers = tuple(
+        expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance, mixture_at=mixture_at)
+        for layer in model.layers
+    )
     said = model.approximations
     if imbalance > 1:
         uneven = f"the fullest rank of those that share out experts gets {imbalance:g} times the mean of routed tokens"

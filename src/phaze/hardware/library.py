@@ -5,7 +5,9 @@ the name of a preset, with the nearest right one in the error.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +31,7 @@ M = TypeVar("M", bound=documents.Document)
 DATED = re.compile(r"([a-z][a-z0-9-]*)-(\d{2}\.\d{2}(?:\.\d{1,2})?)")
 
 
+@cache
 def preset_names(kind: str) -> tuple[str, ...]:
     """The names of the presets of a kind (chips, clusters, stacks, technologies), sorted."""
     folder = files("phaze.hardware") / "presets" / kind
@@ -48,9 +51,15 @@ def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
         return documents.check(model, found, where)
     if text not in preset_names(kind):
         raise unknown_name("", kind.removesuffix("s"), text, preset_names(kind))
-    source = files("phaze.hardware") / "presets" / kind / f"{text}.toml"
     where = f"presets/{kind}/{text}.toml"
-    return documents.check(model, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where)
+    return documents.check(model, bundled(where), where)
+
+
+@cache
+def bundled(where: str) -> Mapping[str, Any]:
+    """The keys of a bundled file of this room; a process reads it once."""
+    source = files("phaze.hardware") / where
+    return documents.parse(source.read_text(encoding="utf-8"), "toml", where)
 
 
 def load_chip(text: str, reader: Reader = read_text) -> Chip:
@@ -133,8 +142,7 @@ def _date(text: str) -> tuple[int, ...]:
 
 def _preset_stack(name: str) -> dict[str, Any]:
     """The keys of a bundled stack file as they stand there."""
-    source = files("phaze.hardware") / "presets" / "stacks" / f"{name}.toml"
-    return documents.parse(source.read_text(encoding="utf-8"), "toml", f"presets/stacks/{name}.toml")
+    return dict(bundled(f"presets/stacks/{name}.toml"))
 
 
 def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:

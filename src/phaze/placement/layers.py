@@ -26,13 +26,10 @@ class Layer:
     weight_s: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "expert_bytes"):
-            if not 0 <= getattr(self, name) < LARGEST:
-                raise InputError(
-                    f"layer {self.id}: {name}",
-                    f"{getattr(self, name)!r} is out of range",
-                    f"it must be at least 0 and below {LARGEST:g}",
-                )
+        times = 0 <= self.forward_s < LARGEST and 0 <= self.backward_s < LARGEST
+        sizes = 0 <= self.parameter_bytes < LARGEST and 0 <= self.activation_bytes < LARGEST
+        if not (times and sizes and 0 <= self.expert_bytes < LARGEST):
+            self._refuse()
         if self.weight_s is not None and not 0 <= self.weight_s <= self.backward_s:
             raise InputError(
                 f"layer {self.id}: weight_s", f"{self.weight_s!r} is out of range", "it is a part of backward_s"
@@ -43,6 +40,16 @@ class Layer:
                 f"{self.expert_bytes!r} is out of range",
                 "give at most all parameters",
             )
+
+    def _refuse(self) -> None:
+        """Say which amount is out of range."""
+        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "expert_bytes"):
+            if not 0 <= getattr(self, name) < LARGEST:
+                raise InputError(
+                    f"layer {self.id}: {name}",
+                    f"{getattr(self, name)!r} is out of range",
+                    f"it must be at least 0 and below {LARGEST:g}",
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,15 @@ def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
                 f"layer {unlike[0]} is not at both width {graph.width} and width {widths[0]}",
                 "give the same layers at every width",
             )
+
+
+def require_weights(graphs: Sequence[LayerGraph], family: str) -> None:
+    """Refuse layers without the seconds of their weight gradients, which a family needs."""
+    for graph in graphs:
+        for layer in graph.layers:
+            if layer.weight_s is None:
+                where = f"widths.{graph.width}: layer {layer.id}: weight_s"
+                raise InputError(where, f"it is missing and {family} needs it", "add it")
 
 
 def layer_graph(

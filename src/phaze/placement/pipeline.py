@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement import batch_end
-from phaze.placement.layers import LayerGraph
+from phaze.placement.layers import Layer, LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
 from phaze.placement.prepared_width import around_bytes, kind_of
@@ -108,10 +108,58 @@ def _sums(
         waiting_s = _waiting(graph, positions, edges, again_s)
     sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
     buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
-    experts = tuple(graph.layers[position].expert_bytes if problem.has_experts else 0.0 for position in positions)
+    has_experts = problem.has_experts
+    experts = tuple(graph.layers[position].expert_bytes if has_experts else 0.0 for position in positions)
     weight_s = sum(graph.layers[position].weight_s or 0.0 for position in positions)
     whole = (parameters, kept, live, buffers, sizes, experts, weight_s, tuple(layer_s))
     return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
+
+
+def _stage_sums(
+    problem: Problem, graph: LayerGraph, extras: Sequence[Extra], cuts: Sequence[StageCut], owner: dict[int, int]
+) -> tuple[list[list[int]], list[StageSums]]:
+    """The layers of every stage by position, and what they add up to; stages of the same amounts are summed once."""
+    place, edges = {layer.id: at for at, layer in enumerate(graph.layers)}, _arrivals(problem, graph, owner)
+    ends = zip(edges.entering, edges.came, edges.entering_s, edges.leaving_s, strict=True)
+    kinds: dict[tuple[object, ...], int] = {}
+    kind = [
+        kinds.setdefault((*_amounts(layer), id(extra), *end), len(kinds))
+        for layer, extra, end in zip(graph.layers, extras, ends, strict=True)
+    ]
+    each = [sorted(place[id_] for id_ in cut.layers) for cut in cuts]
+    known: dict[tuple[Mode, tuple[int, ...]], StageSums] = {}
+    sums = []
+    for cut, own in zip(cuts, each, strict=True):
+        key = (cut.mode, tuple(kind[position] for position in own))
+        if key not in known:
+            known[key] = _sums(problem, extras, cut.mode, own, (graph, edges))
+        sums.append(known[key])
+    return each, sums
+
+
+def _amounts(layer: Layer) -> tuple[float | None, ...]:
+    return (
+        layer.forward_s,
+        layer.backward_s,
+        layer.parameter_bytes,
+        layer.activation_bytes,
+        layer.weight_s,
+        layer.expert_bytes,
+    )
+
+
+def fits_at(problem: Problem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]) -> bool:
+    """Whether the stages of these numbers fit into memory when the plan has the shape and these cuts."""
+    graph, extras = problem.graph(shape.tensor)
+    owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
+    place, given = {layer.id: at for at, layer in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
+    family, held = problem.family(shape.family, shape.chunks), HeldBytes.of(problem, shape)
+    for at in stages:
+        sums = _sums(problem, extras, cuts[at].mode, sorted(place[id_] for id_ in cuts[at].layers), given)
+        in_flight = family.in_flight(problem.rounds(shape.data), len(cuts) - at, len(cuts))
+        if not problem.fits(memory_of(problem, held, sums, in_flight).total_bytes):
+            return False
+    return True
 
 
 def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices) -> list[float]:
@@ -207,9 +255,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
-    place, given = {la.id: at for at, la in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
-    each = [sorted(place[id_] for id_ in cut.layers) for cut in cuts]
-    sums = [_sums(problem, extras, cut.mode, own, given) for cut, own in zip(cuts, each, strict=True)]
+    each, sums = _stage_sums(problem, graph, extras, cuts, owner)
     collectives_s, held = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
     stages = []
     for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):

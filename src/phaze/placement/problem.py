@@ -70,7 +70,7 @@ from math import isfinite
 from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
-from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers
+from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers, require_weights
 from phaze.placement.rules import MODES, Family, Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
@@ -172,7 +172,7 @@ class Problem:
         for graph, extras in zip(self.graphs, self.extras, strict=True):
             _require_extras(graph, extras, self.mode_names)
         for family in self.rules.families:
-            _require_weights(self.graphs if family.split else (), family.name)
+            require_weights(self.graphs if family.split else (), family.name)
         if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
             raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
 
@@ -190,9 +190,9 @@ class Problem:
         block = next((layer for layer, extra in zip(graph.layers, extras, strict=True) if extra.block), None)
         if block is not None:
             return block.parameter_bytes, block.backward_s, block.expert_bytes
-        names = ("parameter_bytes", "backward_s", "expert_bytes")
-        weights, behind_s, experts = (sum(getattr(layer, name) for layer in graph.layers) for name in names)
-        return weights / len(graph.layers), behind_s / len(graph.layers), experts / len(graph.layers)
+        own = [(layer.parameter_bytes, layer.backward_s, layer.expert_bytes) for layer in graph.layers]
+        weights, behind_s, experts = (sum(values) / len(own) for values in zip(*own, strict=True))
+        return weights, behind_s, experts
 
     def at_zero(self, zero: int) -> "Problem":
         """The problem at a stage of ZeRO."""
@@ -272,14 +272,6 @@ class Problem:
         raise InputError("chunks", f"{chunks}{named} under {', '.join(known)}", "use a family of the problem's rules")
 
 
-def _require_weights(graphs: Sequence[LayerGraph], family: str) -> None:
-    for graph in graphs:
-        for layer in graph.layers:
-            if layer.weight_s is None:
-                where = f"widths.{graph.width}: layer {layer.id}: weight_s"
-                raise InputError(where, f"it is missing and {family} needs it", "add it")
-
-
 def _require_modes(where: str, layer: Layer, extra: Extra, names: tuple[Mode, ...]) -> None:
     if tuple(kept.name for kept in extra.more) != names[2:-1]:
         raise InputError(where, "it has other modes of recompute", "give all layers the same, in one order")
@@ -307,8 +299,12 @@ def _require_extras(graph: LayerGraph, extras: Sequence[Extra], names: tuple[Mod
     same = extras and len(extras) == len(graph.layers) == extras.count(extras[0])
     if same and extras[0] == Extra() and len(names) == len(MODES):  # times alone, of many problems
         return
-    tied, buffers = dict[str, float](), dict[int, float]()
+    tied, buffers, seen = dict[str, float](), dict[int, float](), set[tuple[float, ...]]()
     for layer, extra in zip(graph.layers, extras, strict=True):
+        # Equal layers share what is known beyond their times and sizes, and are looked at once.
+        if (own := (id(extra), layer.forward_s, layer.activation_bytes, layer.parameter_bytes)) in seen:
+            continue
+        seen.add(own)
         where = f"widths.{graph.width}: layer {layer.id}"
         _require_sizes(where, layer, extra, buffers)
         _require_modes(where, layer, extra, names)

@@ -75,47 +75,44 @@ class OpenPlacement:
         self._widths = [width for width in (prepared(problem, *one, self.prices) for one in given) if width.depth]
         self._many = sum(len(w.cut_sets.size) ** 2 / 2 for w in self._widths) > MANY_STAGES
         self._plain: label_solver.PlainPaces = {}
-        self._cases: list[WidthCase] | None = None
+        self._cases: dict[int, list[WidthCase]] = {}
 
     def _labelled(self, own: Problem) -> tuple[Family, ...]:
         return tuple(family for family in own.rules.families if not bottleneck_solver.decides(own, family))
 
+    def _cases_at(self, own: Problem) -> list[WidthCase]:
+        """The cases of all widths at a stage of ZeRO, where they are not too many to hold at once."""
+        if own.zero not in self._cases:
+            families = self._labelled(own)
+            each = [cases_of(own, width, families, self.prices) for width in self._widths] if families else []
+            self._cases[own.zero] = [case for some in each for case in some]
+        return self._cases[own.zero]
+
     @property
     def _every_case(self) -> list[WidthCase]:
-        """The cases of all widths and stages of ZeRO, where they are not too many to hold at once."""
-        if self._cases is None:
-            open_ = [own for own in self._problems if self._labelled(own)]
-            self._cases = [
-                case
-                for own in open_
-                for width in self._widths
-                for case in cases_of(own, width, self._labelled(own), self.prices)
-            ]
-        return self._cases
+        """Those of all stages of ZeRO."""
+        return [case for own in self._problems for case in self._cases_at(own)]
 
     @property
     def bound_s(self) -> float:
         """What no plan undercuts, in the memory that there is, without the end of the batch; infinite where no plan
-        fits."""
+        fits. Of stages of ZeRO that of the highest: no stage of a plan needs more memory there than at another."""
         decided = any(len(self._labelled(own)) < len(own.rules.families) for own in self._problems)
         if decided or self._many:
             return min((_quick_bound(self.problem, width) for width in self._widths), default=inf)
-        return min((self._case_bound(case) for case in self._first_cases), default=inf)
+        highest = max(own.zero for own in self._problems)
+        cases = [case for own in self._problems if own.zero == highest for case in self._cases_at(own)]
+        alike: dict[tuple[int, int, str], list[WidthCase]] = {}
+        for case in cases:
+            alike.setdefault(label_solver.plain_key(case), []).append(case)
+        return min((self._case_bound(own) for own in alike.values()), default=inf)
 
-    @property
-    def _first_cases(self) -> list[WidthCase]:
-        """One case for each width, stage of ZeRO and family that P is taken of."""
-        found: dict[tuple[int, int, str], WidthCase] = {}
-        for case in self._every_case:
-            found.setdefault(label_solver.plain_key(case), case)
-        return list(found.values())
-
-    def _case_bound(self, case: WidthCase) -> float:
-        """Of all families whose P is bounded by that of a case: they count m P at least, and where all of them fill
-        the pipeline once a chunk, the rest of the sum so often."""
-        alike = [own.family for own in self._every_case if label_solver.plain_key(own) == label_solver.plain_key(case)]
-        fill = min(0.0 if own.split or own.pace_stages else own.fill for own in alike)
-        return depth_bound(case, label_solver.plain_paces(case, self._plain), fill)
+    def _case_bound(self, alike: list[WidthCase]) -> float:
+        """Of cases whose P is bounded by that of the first: their families count m P at least, and where all of them
+        fill the pipeline once a chunk, the rest of the sum so often."""
+        families = [own.family for own in alike]
+        fill = min(0.0 if own.split or own.pace_stages else own.fill for own in families)
+        return depth_bound(alike[0], label_solver.plain_paces(alike[0], self._plain), fill)
 
     def fastest(self, below_s: float = inf) -> tuple[Problem, Plan] | None:
         """As :func:`fastest_at`."""

@@ -6,7 +6,6 @@ here). ``[silicon]`` has pairs [on the die, in use]. ``[measured]`` is what was 
 """
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -41,7 +40,7 @@ from phaze.hardware.files import (
     UnitPair,
     Units,
 )
-from phaze.hardware.library import is_path, preset_names
+from phaze.hardware.library import bundled, is_path, preset_names
 from phaze.hardware.silicon.chip import (
     GENERATIONS,
     Accelerator,
@@ -280,8 +279,7 @@ def read_chip(text: str, reader: Reader = read_text, folders: Sequence[str] = US
         if folder is None:
             raise unknown_name("", "chip", text, chip_names())
         where = f"presets/{folder}/{text}.toml"
-        source = files("phaze.hardware") / where
-        found = documents.parse(source.read_text(encoding="utf-8"), "toml", where)
+        found = dict(bundled(where))
     if found.get("schema") == SCHEMA:
         return documents.check(AcceleratorFile, found, where)
     return documents.check(ChipFile, found, where)

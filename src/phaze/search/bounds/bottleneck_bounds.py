@@ -180,7 +180,11 @@ def table_bounds(
     fixed, own = _chip_free(problem, width), retimed(width, *(np.zeros(len(calls)) for _ in range(2)))
     for some in np.split(index, range(TABLES, len(index), TABLES)) if len(index) else ():
         deadline.check()
-        seconds = forward_s[calls][:, some], backward_s[calls][:, some]
+        # As the library was compiled for: chosen columns would lie the other way around in memory.
+        seconds = (
+            np.ascontiguousarray(forward_s[calls][:, some]),
+            np.ascontiguousarray(backward_s[calls][:, some]),
+        )
         if alone:
             bounds[some] = _one_by_one(problem, width, seconds, cuts_s[some])
         else:
