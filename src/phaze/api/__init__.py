@@ -1,69 +1,74 @@
-"""The Python API: the commands as functions. Each takes what its command takes and returns a value that prints as the
-command prints, shows as tables in a notebook, and has the command's JSON document as ``document``.
+"""The Python API: every command is a function of the same name, and the command line is a thin layer over it. Each
+takes what its command takes and returns a value that prints as the command prints, shows as tables in a notebook, and
+has the command's JSON document as ``document``.
 
 Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaze.errors.InfeasibleError`, each with the
-sentence that the command would print.
+sentence that the command would print. Nothing is imported before it is asked for.
 """
 
-from phaze.api.ask import chip, load, place, price
-from phaze.api.module import Model
-from phaze.api.operators import estimate, graph, schedule
-from phaze.api.plans import plan
-from phaze.api.point import evaluate
-from phaze.api.runs import explain, export, report, verify
-from phaze.api.space import Space
-from phaze.api.studies import compare, front, search, sweep
-from phaze.api.tables import calibrate, chips, clusters, models, stacks, technologies, validate
-from phaze.api.values import (
-    Compared,
-    Estimated,
-    Fronted,
-    Graphed,
-    Placed,
-    Planned,
-    Scheduled,
-    Searched,
-    Sheeted,
-    Shown,
-    Swept,
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from phaze.api.ask import load as load
+    from phaze.api.ask import place as place
+    from phaze.api.ask import price as price
+    from phaze.api.library import chip as chip
+    from phaze.api.library import chips as chips
+    from phaze.api.library import clusters as clusters
+    from phaze.api.library import models as models
+    from phaze.api.library import stacks as stacks
+    from phaze.api.library import technologies as technologies
+    from phaze.api.module import Model as Model
+    from phaze.api.operators import estimate as estimate
+    from phaze.api.operators import graph as graph
+    from phaze.api.operators import schedule as schedule
+    from phaze.api.plans import plan as plan
+    from phaze.api.point import evaluate as evaluate
+    from phaze.api.runs import explain as explain
+    from phaze.api.runs import export as export
+    from phaze.api.runs import report as report
+    from phaze.api.runs import verify as verify
+    from phaze.api.space import Space as Space
+    from phaze.api.studies import compare as compare
+    from phaze.api.studies import front as front
+    from phaze.api.studies import search as search
+    from phaze.api.studies import sweep as sweep
+    from phaze.api.tables import calibrate as calibrate
+    from phaze.api.tables import validate as validate
+    from phaze.api.values import Compared as Compared
+    from phaze.api.values import Estimated as Estimated
+    from phaze.api.values import Fronted as Fronted
+    from phaze.api.values import Graphed as Graphed
+    from phaze.api.values import Placed as Placed
+    from phaze.api.values import Planned as Planned
+    from phaze.api.values import Scheduled as Scheduled
+    from phaze.api.values import Searched as Searched
+    from phaze.api.values import Sheeted as Sheeted
+    from phaze.api.values import Shown as Shown
+    from phaze.api.values import Swept as Swept
+
+# Which module has what.
+HOMES: Final = MappingProxyType(
+    {
+        "ask": "load place price",
+        "library": "chip chips clusters models stacks technologies",
+        "module": "Model",
+        "operators": "estimate graph schedule",
+        "plans": "plan",
+        "point": "evaluate",
+        "runs": "explain export report verify",
+        "space": "Space",
+        "studies": "compare front search sweep",
+        "tables": "calibrate validate",
+        "values": "Compared Estimated Fronted Graphed Placed Planned Scheduled Searched Sheeted Shown Swept",
+    }
 )
 
-__all__ = [
-    "Compared",
-    "Estimated",
-    "Fronted",
-    "Graphed",
-    "Model",
-    "Placed",
-    "Planned",
-    "Scheduled",
-    "Searched",
-    "Sheeted",
-    "Shown",
-    "Space",
-    "Swept",
-    "calibrate",
-    "chip",
-    "chips",
-    "clusters",
-    "compare",
-    "estimate",
-    "evaluate",
-    "explain",
-    "export",
-    "front",
-    "graph",
-    "load",
-    "models",
-    "place",
-    "plan",
-    "price",
-    "report",
-    "schedule",
-    "search",
-    "stacks",
-    "sweep",
-    "technologies",
-    "validate",
-    "verify",
-]
+
+def __getattr__(name: str) -> Any:
+    for module, names in HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"phaze.api.{module}"), name)
+    raise AttributeError(f"module 'phaze.api' has no attribute '{name}'")

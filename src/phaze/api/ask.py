@@ -1,7 +1,6 @@
 """The commands as functions."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,7 +8,6 @@ from phaze.api.values import (
     Placed,
     Planned,
     Searched,
-    Sheeted,
     searched,
 )
 from phaze.documents import notation_of, parse
@@ -23,18 +21,11 @@ from phaze.evaluate.run_file import read_run, with_tensor_plan
 from phaze.export.opened import read_plan
 from phaze.files import read_text
 from phaze.hardware.calibration import Basis
-from phaze.hardware.files import ChipFile
-from phaze.hardware.library import chip_of_file
-from phaze.hardware.ownership import load_terms
-from phaze.hardware.sheet import sheet_document, sheet_of
-from phaze.hardware.silicon.design import chip_in
-from phaze.hardware.silicon.files import changed_file, read_chip
 from phaze.placement.answer import document_of
 from phaze.placement.answer import place as place_problem
 from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.report.alternatives_sheet import show_alternatives
-from phaze.report.chip_sheet import show_sheet
 from phaze.report.plan_sheet import show_answer
 from phaze.report.run_sheet import show_run
 from phaze.search.result_file import read_result
@@ -114,33 +105,6 @@ def place(profile: Source) -> Placed:
     if isinstance(found, Shortage):
         raise InfeasibleError(found.sentence, dict(document_of(found)))
     return Placed(document_of(found), lambda console: show_answer(console, where, problem, found))
-
-
-def chip(name: str, **changes: Any) -> Sheeted:
-    """A chip with its area, power and cost, as ``phaze chips NAME``.
-
-    Args:
-        name: A preset or the path of a chip file.
-        changes: Fields of a chip of cores to replace (``tensor_cores=16``), or keys of the file of a chip of clusters,
-            a table's one by one (``clock="1.5 GHz", clusters={"count": 66}``).
-
-    Returns:
-        Its sheet; areas in mm2, powers in W, costs in USD. ``chip`` is the chip itself.
-
-    Examples:
-        >>> import phaze
-        >>> slow = phaze.chip("h100", clock="1.2 GHz")
-        >>> slow["peak_flops"] < phaze.chip("h100")["peak_flops"]
-        True
-    """
-    file = read_chip(name)
-    if isinstance(file, ChipFile):
-        changes = {"process": None, **changes} if "technology" in changes else changes
-        device = replace(chip_of_file(file), **changes)
-    else:
-        device = chip_in(changed_file(file, changes, name))
-    found = sheet_of(device, load_terms())
-    return Sheeted(sheet_document(found), lambda console: show_sheet(console, found, None, {}), found.chip)
 
 
 def load(path: str | Path) -> Searched | Planned:

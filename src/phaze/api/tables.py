@@ -6,11 +6,6 @@ from pathlib import Path
 from phaze.api.answered import answered
 from phaze.api.values import Shown
 from phaze.cli.calibrate import calibrate as calibrate_command
-from phaze.cli.chips import chips as chips_command
-from phaze.cli.clusters import clusters as clusters_command
-from phaze.cli.models import models as models_command
-from phaze.cli.stacks import stacks as stacks_command
-from phaze.cli.technologies import technologies as technologies_command
 from phaze.cli.validate import validate as validate_command
 
 
@@ -98,91 +93,3 @@ def calibrate(
     operators, target = (None if path is None else str(path) for path in (measurements, out))
     traces, plan = [str(path) for path in trace], None if run is None else str(run)
     return answered(calibrate_command, measurements=operators, chip=chip, out=target, trace=traces, run=plan)
-
-
-def models(name: str | None = None) -> Shown:
-    """The built-in models, or one, as ``phaze models``.
-
-    Args:
-        name: One of them.
-
-    Returns:
-        Layers, hidden size, parameters, sequence and tensor widths.
-
-    Examples:
-        >>> import phaze
-        >>> phaze.models("llama2-7b")["layers"]
-        32
-    """
-    return answered(models_command, name)
-
-
-def chips(name: str | None = None, *, space: str | None = None, count: bool = False, terms: str = "default") -> Shown:
-    """The bundled chips, or one, as ``phaze chips``; :func:`phaze.chip` also changes one.
-
-    Args:
-        name: A preset or the path of a chip file.
-        space: Instead of chips by name those of a space, a preset or a file: :class:`phaze.Space` walks them.
-        count: With ``space``: how many there are, and of which parts.
-        terms: Prices, lifetime and carbon intensities: a preset or a file.
-
-    Returns:
-        Parts, areas in mm2, powers in W, costs in USD.
-
-    Examples:
-        >>> import phaze
-        >>> "h100" in [chip["name"] for chip in phaze.chips()["chips"]]
-        True
-    """
-    return answered(chips_command, name, space, count, terms)
-
-
-def clusters(name: str | None = None) -> Shown:
-    """The bundled clusters, or one, as ``phaze clusters``.
-
-    Args:
-        name: A preset or the path of a cluster file.
-
-    Returns:
-        Levels with bandwidths in bytes/s and latencies in s.
-
-    Examples:
-        >>> import phaze
-        >>> phaze.clusters("dgx-h100")["chip"]
-        'h100'
-    """
-    return answered(clusters_command, name)
-
-
-def stacks(name: str | None = None) -> Shown:
-    """The bundled software stacks, or one, as ``phaze stacks``.
-
-    Args:
-        name: A preset or the path of a stack file.
-
-    Returns:
-        What a stack fuses, overlaps and spends; times in s, state in bytes.
-
-    Examples:
-        >>> import phaze
-        >>> phaze.stacks("megatron-core")["optimizer"]
-        'adam'
-    """
-    return answered(stacks_command, name)
-
-
-def technologies(name: str | None = None) -> Shown:
-    """The bundled process technologies, or one, as ``phaze technologies``.
-
-    Args:
-        name: A preset or the path of a technology file.
-
-    Returns:
-        Areas in mm2, energies in J, wafer prices in USD, each with its source.
-
-    Examples:
-        >>> import phaze
-        >>> phaze.technologies("n5")["name"]
-        'n5'
-    """
-    return answered(technologies_command, name)

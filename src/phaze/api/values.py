@@ -4,45 +4,32 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
-from phaze.api.notebook import columns, facts, table
-from phaze.api.plots import plot_chips, plot_front, plot_plan, plot_sweep
-from phaze.errors import unknown_name
-from phaze.evaluate.job_file import reopened
-from phaze.export.frame import Frame, chips_frame, csv_text, stages_frame
-from phaze.export.launch_files import FRAMEWORKS, launch_texts
-from phaze.export.opened import run_of
-from phaze.export.source import planned_split
-from phaze.files import write_whole
-from phaze.front.folder import front_frame
-from phaze.front.sheet import show_front
-from phaze.graph.ir import Model
-from phaze.hardware.chip import Chip
-from phaze.report.compare_sheet import show_comparison
-from phaze.report.front_page import front_page
-from phaze.report.page.plan_page import plan_page
-from phaze.report.page.search_page import search_page
-from phaze.report.run_sheet import training_rows
-from phaze.report.search_sheet import show_result
-from phaze.report.sweep_page import sweep_page
-from phaze.report.sweep_sheet import show_sweep
-from phaze.search.plan_words import degree_words
-from phaze.search.reopened import place_of
-from phaze.units import show
-
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from tempfile import TemporaryDirectory
 
-Show = Callable[[Console], None]
+    from matplotlib.axes import Axes
+    from rich.console import Console
+
+    from phaze.export.frame import Frame
+    from phaze.graph.ir import Model
+    from phaze.hardware.chip import Chip
+
+Show = Callable[["Console"], None]
+
+
+def sheet(module: str, name: str, *arguments: Any) -> Show:
+    """What draws by a function of a sheet, which is imported when it draws."""
+    return lambda console: getattr(import_module(module), name)(console, *arguments)
 
 
 def printed(draw: Show) -> str:
     """What a command would print, 80 columns wide, without colours or trailing blanks."""
+    from rich.console import Console
+
     out = io.StringIO()
     draw(Console(file=out, width=80, color_system=None, highlight=False, force_jupyter=False))
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
@@ -50,15 +37,18 @@ def printed(draw: Show) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A document that prints as its command does."""
+    """A document that prints as its command does; ``exit_code`` is that of the command."""
 
     document: Mapping[str, Any]
     draw: Show = field(repr=False)
+    exit_code: int = field(default=0, kw_only=True, repr=False)
 
     def __repr__(self) -> str:
         return printed(self.draw)
 
     def _repr_html_(self) -> str:
+        from phaze.api.notebook import facts, table
+
         return f"{table(facts(self.document), type(self).__name__.lower())}<pre>{escape(printed(self.draw))}</pre>"
 
     def __getitem__(self, key: str) -> Any:
@@ -69,14 +59,14 @@ class Shown:
 class Graphed(Shown):
     """A model's operators; ``model`` is the graph itself."""
 
-    model: Model
+    model: "Model"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sheeted(Shown):
     """A chip with its estimates; ``chip`` is the chip itself."""
 
-    chip: Chip
+    chip: "Chip"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,15 +98,21 @@ class Placed(Shown):
     def batch_s(self) -> float:
         return float(self.document["batch_s"])
 
-    def frame(self) -> Frame:
+    def frame(self) -> "Frame":
         """Every stage, as columns: ``pandas.DataFrame(plan.frame())``, ``polars.DataFrame(plan.frame())``."""
+        from phaze.export.frame import stages_frame
+
         return stages_frame(self.document)
 
     def _repr_html_(self) -> str:
+        from phaze.api.notebook import facts, table
+
         return table(facts(self.document), "placed") + self._stages()
 
     def _stages(self) -> str:
         """The stages as a table."""
+        from phaze.api.notebook import columns
+
         kept = ("recompute", "devices", "forward_s", "backward_s", "memory_bytes")
         stages = enumerate(self.document["stages"])
         rows = [
@@ -131,6 +127,11 @@ class Planned(Placed):
     """A plan on hardware that exists."""
 
     def _repr_html_(self) -> str:
+        from phaze.api.notebook import table
+        from phaze.report.run_sheet import training_rows
+        from phaze.search.plan_words import degree_words
+        from phaze.units import show
+
         found = self.document
         rows = {
             "step time": show(found["batch_s"], "s"),
@@ -149,15 +150,28 @@ class Planned(Placed):
 
     def page(self, path: str | Path) -> Path:
         """Write the plan's page; its path."""
+        from phaze.export.launch_files import launch_texts
+        from phaze.files import folder_for, write_whole
+        from phaze.report.page.plan_page import plan_page
+
+        folder_for(Path(path).parent)
         write_whole(Path(path), plan_page(self.document, "plan", launch_texts(self.document, "plan")))
         return Path(path)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Where the time goes, as a picture (needs Matplotlib)."""
+        from phaze.api.plots import plot_plan
+
         return plot_plan(self.document, axes)
 
     def export(self, to: str) -> str:
         """Launch files (``megatron``, ``torchtitan``, ``maxtext``, ``deepspeed``) or a table (``csv``), as text."""
+        from phaze.errors import unknown_name
+        from phaze.evaluate.job_file import reopened
+        from phaze.export.frame import csv_text
+        from phaze.export.launch_files import FRAMEWORKS
+        from phaze.export.source import planned_split
+
         if to == "csv":
             return csv_text(self.frame())
         forms = {one.key: one.write for one in FRAMEWORKS}
@@ -171,7 +185,7 @@ class Searched(Shown):
     """A finished search in its folder, which may be one that goes with this value."""
 
     folder: Path
-    kept: TemporaryDirectory[str] | None = None
+    kept: "TemporaryDirectory[str] | None" = None
 
     @property
     def chip(self) -> Mapping[str, Any]:
@@ -186,23 +200,37 @@ class Searched(Shown):
         """How far the best may be from this answer, proved."""
         return float(self.document["certificate"]["gap"])
 
-    def frame(self) -> Frame:
+    def frame(self) -> "Frame":
         """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``, ``polars.DataFrame(run.frame())``."""
+        from phaze.export.frame import chips_frame
+        from phaze.export.opened import run_of
+        from phaze.search.reopened import place_of
+
         run = run_of(self.folder)
         chip, place = self.chip, place_of(run.opened, int(self.chip["number"]), str(self.folder))
         return chips_frame(run.opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), place)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """All chips, area against score or its lower bound, as a picture (needs Matplotlib)."""
+        from phaze.api.plots import plot_chips
+
         return plot_chips(self.frame(), str(self.chip["name"]), axes)
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the run, report.html in its folder if not said otherwise; its path."""
+        from phaze.export.opened import run_of
+        from phaze.files import write_whole
+        from phaze.report.page.search_page import search_page
+
         where = self.folder / "report.html" if path is None else Path(path)
         write_whole(where, search_page(run_of(self.folder)))
         return where
 
     def _repr_html_(self) -> str:
+        from phaze.api.notebook import table
+        from phaze.search.plan_words import degree_words
+        from phaze.units import show
+
         chip, proof = self.chip, self.document["certificate"]
         rows = {
             "chip": str(chip["name"]),
@@ -222,23 +250,30 @@ class Fronted(Shown):
     """A finished front in its folder, which may be one that goes with this value."""
 
     folder: Path
-    kept: TemporaryDirectory[str] | None = None
+    kept: "TemporaryDirectory[str] | None" = None
 
     @property
     def points(self) -> list[Mapping[str, Any]]:
         """The designs that none beats."""
         return self.document["points"]  # type: ignore[no-any-return]
 
-    def frame(self) -> Frame:
+    def frame(self) -> "Frame":
         """Every design, as columns: ``pandas.DataFrame(front.frame())``."""
+        from phaze.front.folder import front_frame
+
         return front_frame(self.document)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The first two metrics of every design, as a picture (needs Matplotlib)."""
+        from phaze.api.plots import plot_front
+
         return plot_front(self.document, axes)
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the front, front.html in its folder if not said otherwise; its path."""
+        from phaze.files import write_whole
+        from phaze.report.front_page import front_page
+
         where = self.folder / "front.html" if path is None else Path(path)
         write_whole(where, front_page(self.document))
         return where
@@ -249,7 +284,7 @@ class Swept(Shown):
     """A finished sweep in its folder, which may be one that goes with this value."""
 
     folder: Path
-    kept: TemporaryDirectory[str] | None = None
+    kept: "TemporaryDirectory[str] | None" = None
 
     @property
     def points(self) -> list[Mapping[str, Any]]:
@@ -258,10 +293,15 @@ class Swept(Shown):
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The score at every value, as a picture (needs Matplotlib)."""
+        from phaze.api.plots import plot_sweep
+
         return plot_sweep(self.document, axes)
 
     def page(self, path: str | Path | None = None) -> Path:
         """Write the page of the sweep, sweep.html in its folder if not said otherwise; its path."""
+        from phaze.files import write_whole
+        from phaze.report.sweep_page import sweep_page
+
         where = self.folder / "sweep.html" if path is None else Path(path)
         write_whole(where, sweep_page(self.document))
         return where
@@ -279,19 +319,19 @@ class Compared(Shown):
 
 def swept(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Swept:
     """The value of a finished sweep."""
-    return Swept(document, lambda console: show_sweep(console, document, str(folder)), folder, kept)
+    return Swept(document, sheet("phaze.report.sweep_sheet", "show_sweep", document, str(folder)), folder, kept)
 
 
 def compared_value(document: Mapping[str, Any]) -> Compared:
     """The value of a comparison."""
-    return Compared(document, lambda console: show_comparison(console, document))
+    return Compared(document, sheet("phaze.report.compare_sheet", "show_comparison", document))
 
 
 def searched(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Searched:
     """The value of a finished run."""
-    return Searched(document, lambda console: show_result(console, document, str(folder)), folder, kept)
+    return Searched(document, sheet("phaze.report.search_sheet", "show_result", document, str(folder)), folder, kept)
 
 
 def fronted(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Fronted:
     """The value of a finished front."""
-    return Fronted(document, lambda console: show_front(console, document, str(folder)), folder, kept)
+    return Fronted(document, sheet("phaze.front.sheet", "show_front", document, str(folder)), folder, kept)

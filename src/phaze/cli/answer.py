@@ -1,18 +1,21 @@
 """What all commands share: ``--json``, ``--pretty``, exit codes, and errors as one sentence.
 
-A command returns an :class:`Answer`; :func:`answering` gives it the two options and prints either the
-documents, one line each, or what the answer shows to a person. Exit codes: 0 an answer, 2 bad input,
-3 nothing feasible, 130 interrupted, 1 our fault.
+A command that has a function in :mod:`phaze.api` is its options and its help: :func:`asking` calls the function with
+what was given and prints its value. Another one returns an :class:`Answer` (:func:`answering`). Printed are the
+documents, one line each, or what a person sees. Exit codes: 0 an answer, 2 bad input, 3 nothing feasible,
+130 interrupted, 1 our fault.
 """
 
 import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 import typer
 
@@ -24,6 +27,8 @@ from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from phaze.api.values import Shown
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,6 +90,31 @@ def identified(answer: Answer, folder: Path | None = None) -> Answer:
     return Answer(answer.documents, show, answer.exit_code)
 
 
+def _tell(answer: Answer, as_json: bool, pretty: bool) -> None:
+    """Print an answer and end with its exit code."""
+    if as_json:
+        from phaze.documents import dumps
+
+        for document in answer.documents:
+            sys.stdout.write(dumps(document, pretty) + "\n")
+    else:
+        _print(answer.show)
+    sys.stdout.flush()
+    raise typer.Exit(answer.exit_code)
+
+
+def _with_shared(run: Callable[..., None], given: Iterable[inspect.Parameter]) -> Callable[..., None]:
+    """The command with its own options and those that all have."""
+    shared = (
+        inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
+        inspect.Parameter("pretty", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Pretty),
+    )
+    signature = inspect.Signature([*given, *shared], return_annotation=None)
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return run
+
+
 def answering(command: Callable[P, Answer]) -> Callable[..., None]:
     """Give ``command`` the shared options and print what it returns; one that takes ``progress`` tells its steps."""
     own = inspect.signature(command)
@@ -98,25 +128,59 @@ def answering(command: Callable[P, Answer]) -> Callable[..., None]:
             if takes:
                 kwargs["progress"] = progress
             answer = command(*args, **kwargs)
-        if as_json:
-            from phaze.documents import dumps
+        _tell(answer, as_json, pretty)
 
-            for document in answer.documents:
-                sys.stdout.write(dumps(document, pretty) + "\n")
-        else:
-            _print(answer.show)
-        sys.stdout.flush()
-        raise typer.Exit(answer.exit_code)
+    return _with_shared(run, [parameter for name, parameter in own.parameters.items() if name != "progress"])
 
-    shared = (
-        inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
-        inspect.Parameter("pretty", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Pretty),
-    )
-    given = [parameter for name, parameter in own.parameters.items() if name != "progress"]
-    signature = own.replace(parameters=[*given, *shared], return_annotation=None)
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
-    return run
+
+def _as_text(annotation: Any) -> Any:
+    """An option whose text the function reads: numbers, and one of some names; the help says which."""
+    kind, *about = get_args(annotation)
+    kinds = [one for one in get_args(kind) or (kind,) if one is not NoneType]
+    if get_origin(kind) is Literal:
+        kinds = [kind]
+    named = {int: "INTEGER", float: "FLOAT"}.get(kinds[0])
+    if get_origin(kinds[0]) is Literal:
+        named = f"[{'|'.join(get_args(kinds[0]))}]"
+    if named is None:
+        return annotation
+    info = copy(about[0])
+    info.metavar = info.metavar or named
+    return Annotated[str | None if NoneType in get_args(kind) else str, info]
+
+
+def _option(given: inspect.Parameter, function: inspect.Signature) -> inspect.Parameter:
+    """An option with the default of the function's parameter of its name, unless it states its own."""
+    default = given.default
+    if default is inspect.Parameter.empty:
+        default = function.parameters[given.name].default
+    default = None if default == () else default
+    return given.replace(default=default, annotation=_as_text(given.annotation), kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def asking(function: "Callable[..., Shown]") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function of the API: a signature of options and a help, no code.
+
+    Options have the function's defaults. What is not given is left to the function, what is given goes to it as it is,
+    and what the function returns, or that nothing is feasible, is printed.
+    """
+    taken = inspect.signature(function)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(as_json: bool, pretty: bool, **options: Any) -> None:
+            try:
+                value = function(**{name: value for name, value in options.items() if value is not None})
+                answer = Answer((value.document,), value.draw, value.exit_code)
+            except InfeasibleError as fault:
+                if fault.draw is None:
+                    raise
+                answer = Answer((fault.document,), fault.draw, fault.exit_code)
+            _tell(answer, as_json, pretty)
+
+        return _with_shared(run, [_option(one, taken) for one in inspect.signature(command).parameters.values()])
+
+    return decorate
 
 
 def _failure(sentence: str, document: Mapping[str, Any], code: int, as_json: bool) -> int:

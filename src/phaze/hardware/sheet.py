@@ -71,6 +71,22 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
     }
 
 
+def brief_document(sheet: Sheet) -> dict[str, Any]:
+    """A chip in one row of a list."""
+    chip = sheet.chip
+    return {
+        "name": chip.name,
+        "title": chip.title,
+        "peak_flops": chip.peak_flops,
+        "hbm_bytes": chip.hbm.size_bytes,
+        "hbm_bytes_per_s": chip.hbm.bandwidth_bytes_per_s,
+        "area_mm2": sheet.area_mm2,
+        "design_power_w": sheet.power_w,
+        "technology": chip.technology,
+        "cluster": chip.cluster,
+    }
+
+
 def _of_clusters(design: ClusterDesign) -> dict[str, Any]:
     """What a chip of clusters has beside the fields of a chip of cores, and what was measured of it."""
     return {"clusters": clusters_document(design), "measured": asdict(design.accelerator.measured)}

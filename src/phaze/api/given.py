@@ -1,0 +1,123 @@
+"""What functions are given: values, or the texts that the options of their commands take, read in one place.
+
+What cannot be used is refused in the command's words, and a parameter is named as its option is: ``--batch``.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
+
+from phaze.errors import InputError, unknown_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Reader = Callable[[str, Any], Any]
+
+
+def option_of(parameter: str) -> str:
+    """The option of a parameter: ``context_way`` is ``--context-way``, ``pass_`` is ``--pass``."""
+    return f"--{parameter.strip('_').replace('_', '-')}"
+
+
+def whole(option: str, value: Any) -> int:
+    """A whole number, or a text that is one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = str(value).strip()
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20):
+        raise InputError(option, f"'{value}' is no whole number", "give digits alone")
+    return int(text)
+
+
+def number(option: str, value: Any) -> float:
+    """A number, or a text that is one."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    try:
+        return float(str(value))
+    except ValueError:
+        raise InputError(option, f"'{value}' is no number", "give one such as 0.5") from None
+
+
+def place(option: str, value: Any) -> str:
+    """A path or a name."""
+    if not isinstance(value, str | Path):
+        raise InputError(option, f"'{value}' is no name or path", "give a text")
+    return str(value)
+
+
+def chosen(choices: tuple[str, ...]) -> Reader:
+    """What takes one of some names."""
+
+    def read(option: str, value: Any) -> str:
+        if value not in choices:
+            raise unknown_name(option, option.strip("-").replace("-", " "), str(value), choices)
+        return str(value)
+
+    return read
+
+
+def told(option: str, value: Any, parse: Callable[[str], T]) -> T:
+    """What ``parse`` makes of a text, or an error that names the option; a number as it is."""
+    if not isinstance(value, str):
+        return value  # type: ignore[no-any-return]
+    try:
+        return parse(value)
+    except ValueError as fault:
+        raise InputError(option, f"'{value}' cannot be used", str(fault)) from None
+
+
+def parts(value: str | int | Iterable[Any]) -> list[str]:
+    """The parts of a text with commas, or of a list; one number is a list of it."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return [str(part) for part in value] if isinstance(value, Iterable) else [str(value)]
+
+
+def numbers(option: str, value: str | int | Iterable[int] | None) -> tuple[int, ...] | None:
+    """Whole numbers above 0, ascending, each once."""
+    if value is None:
+        return None
+    said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
+    try:
+        found = tuple(sorted({int(part) for part in said}))
+    except ValueError:
+        raise InputError(option, f"'{seen}' is no list of numbers", "give whole numbers such as 1,2,4") from None
+    if not found or found[0] < 1:
+        raise InputError(option, f"'{seen}' is out of range", "give numbers above 0")
+    return found
+
+
+def _reader(annotation: Any) -> Reader | None:
+    """What reads a parameter of this type; None where it is taken as it is."""
+    kinds = [kind for kind in (get_args(annotation) if isinstance(annotation, UnionType) else (annotation,))
+             if kind is not NoneType]  # fmt: skip
+    if kinds == [int]:
+        return whole
+    if kinds == [float]:
+        return number
+    if set(kinds) <= {str, Path} and Path in kinds:
+        return place
+    if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
+        return chosen(get_args(kinds[0]))
+    return None
+
+
+def asked(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function take its numbers, paths and choices as its command does, and refuse what they cannot be."""
+    taken = signature(function)
+    readers = {name: _reader(one.annotation) for name, one in taken.parameters.items()}
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        bound = taken.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            reader = readers[name]
+            if reader is not None and value is not None:
+                bound.arguments[name] = reader(option_of(name), value)
+        return function(*bound.args, **bound.kwargs)
+
+    return called

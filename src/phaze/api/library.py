@@ -1,0 +1,230 @@
+"""The commands that list what is bundled, as functions."""
+
+from typing import Any
+
+from phaze.api.given import asked
+from phaze.api.values import Sheeted, Shown, sheet
+from phaze.errors import InputError
+
+SHEET = "phaze.report.library_sheet"
+# How a source begins that nobody can look up.
+UNREAD = ("assumed:", "recalled:", "derived:")
+
+
+@asked
+def models(name: str | None = None) -> Shown:
+    """The built-in models, or one, as ``phaze models``.
+
+    Args:
+        name: One of them.
+
+    Returns:
+        Layers, hidden size, parameters, sequence and tensor widths.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.models("llama2-7b")["layers"]
+        32
+    """
+    from phaze.graph.zoo import ZOO, entry_of
+
+    if name is not None:
+        row = _model(entry_of(name).name)
+        return Shown(row, sheet(SHEET, "show_model", row))
+    rows = [_model(each) for each in ZOO]
+    return Shown({"models": rows}, sheet(SHEET, "show_models", rows))
+
+
+def _model(name: str) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from phaze.graph.zoo import ZOO, load_model
+
+    row = asdict(ZOO[name])
+    split = row.pop("experts")
+    experts = None if split is None else dict(zip(("pipeline", "data", "tensor"), split, strict=True))
+    shipped = row.pop("shipped")
+    return {**row, "parameters": load_model(name).parameters, "shipped_widths": shipped, "experts": experts}
+
+
+@asked
+def chips(name: str | None = None, *, space: str | None = None, count: bool = False, terms: str = "default") -> Shown:
+    """The bundled chips, or one, as ``phaze chips``; :func:`phaze.chip` also changes one.
+
+    Args:
+        name: A preset or the path of a chip file.
+        space: Instead of chips by name those of a space, a preset or a file: :class:`phaze.Space` walks them.
+        count: With ``space``: how many there are, and of which parts.
+        terms: Prices, lifetime and carbon intensities: a preset or a file.
+
+    Returns:
+        Parts, areas in mm2, powers in W, costs in USD.
+
+    Examples:
+        >>> import phaze
+        >>> "h100" in [chip["name"] for chip in phaze.chips()["chips"]]
+        True
+    """
+    if space is not None:
+        if name is not None:
+            raise InputError("--space", f"the chip '{name}' is given too", "give either a chip or a space")
+        if not count:
+            raise InputError("--space", "there is nothing to show of a whole space but its size", "add --count")
+        return _counted(space)
+    if count:
+        raise InputError("--count", "there is no space to count", "add --space paper")
+    return _listed_chips(terms) if name is None else _sheeted(name, {}, terms)
+
+
+def _counted(space: str) -> Shown:
+    from phaze.search.spaces import enumerate_space, load_space
+
+    opened = load_space(space)
+    found = enumerate_space(opened)
+    document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
+    title = f"{opened.name}  {opened.file.title}"
+    return Shown(document, sheet(SHEET, "show_space", title, opened.file.sources, document))
+
+
+def _listed_chips(terms: str) -> Shown:
+    from phaze.hardware.library import load_chip
+    from phaze.hardware.ownership import load_terms
+    from phaze.hardware.sheet import brief_document, sheet_of
+    from phaze.hardware.silicon.files import chip_names
+
+    prices = load_terms(terms)
+    sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
+    return Shown({"chips": [brief_document(one) for one in sheets]}, sheet(SHEET, "show_chips", sheets))
+
+
+def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
+    """A chip, changed or as it is, with its estimates and where they come from."""
+    from dataclasses import replace
+
+    from phaze.hardware.files import ChipFile
+    from phaze.hardware.library import chip_of_file, read
+    from phaze.hardware.ownership import TermsFile, load_terms
+    from phaze.hardware.sheet import sheet_document, sheet_of
+    from phaze.hardware.silicon.files import changed_file, read_chip
+
+    file, prices = read_chip(name), read(TermsFile, "ownership", terms)
+    if isinstance(file, ChipFile):
+        changes = {"process": None, **changes} if "technology" in changes else changes
+        device = replace(chip_of_file(file), **changes)
+    else:
+        device = chip_of_file(changed_file(file, changes, name) if changes else file)
+    found = sheet_of(device, load_terms(terms))
+    about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
+    document = {**sheet_document(found), "sources": dict(file.sources), "notes": file.notes, "terms": about}
+    doubtful = {path: source for path, source in file.sources.items() if source.startswith(UNREAD)}
+    draw = sheet("phaze.report.chip_sheet", "show_sheet", found, file.notes, doubtful)
+    return Sheeted(document, draw, found.chip)
+
+
+@asked
+def chip(name: str, **changes: Any) -> Sheeted:
+    """A chip with its area, power and cost, as ``phaze chips NAME``, or another one that differs from it.
+
+    Args:
+        name: A preset or the path of a chip file.
+        changes: Fields of a chip of cores to replace (``tensor_cores=16``), or keys of the file of a chip of clusters,
+            a table's one by one (``clock="1.5 GHz", clusters={"count": 66}``).
+
+    Returns:
+        Its sheet; areas in mm2, powers in W, costs in USD. ``chip`` is the chip itself.
+
+    Examples:
+        >>> import phaze
+        >>> slow = phaze.chip("h100", clock="1.2 GHz")
+        >>> slow["peak_flops"] < phaze.chip("h100")["peak_flops"]
+        True
+    """
+    return _sheeted(name, changes, "default")
+
+
+@asked
+def clusters(name: str | None = None) -> Shown:
+    """The bundled clusters, or one, as ``phaze clusters``.
+
+    Args:
+        name: A preset or the path of a cluster file.
+
+    Returns:
+        Levels with bandwidths in bytes/s and latencies in s.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.clusters("dgx-h100")["chip"]
+        'h100'
+    """
+    from dataclasses import asdict
+
+    from phaze.hardware.cluster import Cluster
+    from phaze.hardware.files import ClusterFile
+    from phaze.hardware.library import load_cluster, preset_names, read
+
+    def plain(one: Cluster) -> dict[str, Any]:
+        """A cluster as its file has it; whether it grows is no part of that."""
+        return {key: value for key, value in asdict(one).items() if key not in ("limit", "enlarged_from")}
+
+    if name is not None:
+        file, cluster = read(ClusterFile, "clusters", name), load_cluster(name)
+        document = {**plain(cluster), "notes": file.notes, "sources": dict(file.sources)}
+        return Shown(document, sheet(SHEET, "show_cluster", cluster, file.notes))
+    found = [load_cluster(each) for each in preset_names("clusters")]
+    return Shown({"clusters": [plain(one) for one in found]}, sheet(SHEET, "show_clusters", found))
+
+
+@asked
+def stacks(name: str | None = None) -> Shown:
+    """The bundled software stacks, or one, as ``phaze stacks``.
+
+    Args:
+        name: A preset or the path of a stack file.
+
+    Returns:
+        What a stack fuses, overlaps and spends; times in s, state in bytes.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.stacks("megatron-core")["optimizer"]
+        'adam'
+    """
+    from dataclasses import asdict
+
+    from phaze.hardware.library import preset_names, read_stack
+
+    if name is not None:
+        file = read_stack(name)
+        document = {**asdict(file.value()), "notes": file.notes, "sources": dict(file.sources)}
+        return Shown(document, sheet(SHEET, "show_stacks", [file.value()], file.notes))
+    found = [read_stack(each).value() for each in preset_names("stacks")]
+    return Shown({"stacks": [asdict(stack) for stack in found]}, sheet(SHEET, "show_stacks", found))
+
+
+@asked
+def technologies(name: str | None = None) -> Shown:
+    """The bundled process technologies, or one, as ``phaze technologies``.
+
+    Args:
+        name: A preset or the path of a technology file.
+
+    Returns:
+        Areas in mm2, energies in J, wafer prices in USD, each with its source.
+
+    Examples:
+        >>> import phaze
+        >>> phaze.technologies("n5")["name"]
+        'n5'
+    """
+    from phaze.hardware.technologies import processes, processes_named
+
+    found = processes() if name is None else processes_named(name)
+    documents: list[dict[str, Any]] = [{"schema": one.schema, **one.document()} for one in found]
+    if name is None:
+        return Shown({"technologies": documents}, sheet(SHEET, "show_processes", found))
+    whole = [{**row, "notes": one.notes, "sources": dict(one.sources)}
+             for row, one in zip(documents, found, strict=True)]  # fmt: skip
+    # A name that both versions have: that of chips of cores first, the other one beside it.
+    joined = whole[0] if len(whole) == 1 else {**whole[0], "of_clusters": whole[1]}
+    return Shown(joined, sheet(SHEET, "show_named_processes", found))
