@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from phaze.cli.calibrate import COLUMNS as CALIBRATED
-from phaze.cli.calibrate import _rows as measurements
+from phaze.api.calibrate_chip import COLUMNS as CALIBRATED
+from phaze.api.calibrate_chip import _rows as measurements
 from phaze.cli.schema import formats
 from phaze.errors import InfeasibleError, InputError
 from phaze.graph.tensor_plan import plan_of

@@ -91,6 +91,20 @@ def numbers(option: str, value: str | int | Iterable[int] | None) -> tuple[int, 
     return found
 
 
+def shards(value: str | int | Iterable[int] | None) -> tuple[int, ...] | None:
+    """Ranks that share state, ascending; 0 of a list, ``all`` of a text, is all ranks with the same weights."""
+    if value is None:
+        return None
+    said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
+    try:
+        found = {0 if part == "all" else int(part) for part in said}
+    except ValueError:
+        raise InputError("--shard", f"'{seen}' is no list of ranks", "give numbers such as 8,16 or 8,all") from None
+    if isinstance(value, str) and "0" in said:
+        raise InputError("--shard", "0 is out of range", "give 2 ranks or more, or all")
+    return tuple(sorted(found))
+
+
 def _reader(annotation: Any) -> Reader | None:
     """What reads a parameter of this type; None where it is taken as it is."""
     kinds = [kind for kind in (get_args(annotation) if isinstance(annotation, UnionType) else (annotation,))

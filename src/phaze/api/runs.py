@@ -1,23 +1,24 @@
 """The commands on a finished run as functions: explain, verify, report, export."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from phaze.api.answered import answered
-from phaze.api.values import Fronted, Searched, Shown, Swept
-from phaze.cli.explain import explain as explain_command
-from phaze.cli.export import export as export_command
-from phaze.cli.report import report as report_command
-from phaze.cli.verify import verify as verify_command
+from phaze.api.given import asked
+from phaze.api.values import Fronted, Searched, Shown, Swept, identified, sheet
+from phaze.errors import InputError
+from phaze.report.progress import on_standard_error
 
 Run = str | Path | Searched | Fronted | Swept
 
 
-def _place(run: Run) -> str:
+def place_of(run: Run) -> str:
     """The folder of a finished run, or the path that was given."""
     return str(run.folder if isinstance(run, Searched | Fronted | Swept) else run)
 
 
+@asked
 def explain(
     run: Run,
     *,
@@ -56,15 +57,38 @@ def explain(
         >>> why["flatness"]["count"] >= 1
         True
     """
-    asked = {"held_out": list(held_out), "beside": list(beside), "regret": regret, "workers": workers}
-    return answered(explain_command, _place(run), list(instead), flatness, constants, ranges, error, **asked)
+    with on_standard_error() as progress:
+        progress.step("phaze explain")
+        from phaze.documents import dumps
+        from phaze.explain.flatness import share_of
+        from phaze.explain.held_out import held_out_job
+        from phaze.explain.question import question_of
+        from phaze.explain.run import OtherModelsAndChips, explanation
+        from phaze.files import write_whole
+        from phaze.report.explanation_file import EXPLANATION, kept_with
+
+        if error is not None and not 0 < error < 1:
+            raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
+        within, processes, folder = share_of(flatness), workers or os.cpu_count() or 1, Path(place_of(run))
+        question = question_of(str(folder))
+        held = held_out_job(str(folder), question, list(held_out)) if held_out else None
+        others = OtherModelsAndChips(held, tuple(beside), regret)
+        told = progress.step
+        said = explanation(question, error, ranges, processes, told, list(instead), within, constants, others)
+        try:  # for the page of the run: phaze report shows it from then on
+            write_whole(folder / EXPLANATION, dumps(kept_with(folder, said)) + "\n")
+        except InputError as fault:
+            progress.say(f"The explanation is not kept for the page: {fault}\n")
+    return identified(Shown(said, sheet("phaze.explain.sheet", "show_explanation", said)), folder)
 
 
+@asked
 def verify(
     run: Run,
     *,
     study: str | Path | None = None,
     quick: bool = False,
+    all_: bool = False,
     space: str | Path | None = None,
     gap: float | None = None,
 ) -> Shown:
@@ -74,6 +98,7 @@ def verify(
         run: A finished search or front, or the folder of one, of a sweep, or of a plan's certificate.
         study: The question that it must answer: a study file.
         quick: The answer, and what rooflines exclude: no proof.
+        all_: Every chip of the space, which is so anyway; not beside ``quick``.
         space: A space, by name or file, that the answer is held against instead of its own, however large.
         gap: With ``space``, by how much nothing in it may be better.
 
@@ -87,10 +112,17 @@ def verify(
         >>> phaze.verify(phaze.search(study))["holds"]
         True
     """
+    from phaze.api.verified import verified
+
+    if all_ and quick:
+        raise InputError("--all", "it is given beside --quick", "give one of them")
     question, other = (None if path is None else str(path) for path in (study, space))
-    return answered(verify_command, _place(run), study=question, quick=quick, space=other, gap=gap)
+    with on_standard_error() as progress:
+        progress.step("phaze verify")
+        return verified(place_of(run), question, quick, other, gap, progress)
 
 
+@asked
 def report(run: Run, *, out: str | Path | None = None, design: int | None = None) -> Shown:
     """Make the page of a run, front, sweep or plan, as ``phaze report``.
 
@@ -111,9 +143,76 @@ def report(run: Run, *, out: str | Path | None = None, design: int | None = None
         >>> pathlib.Path(phaze.report(phaze.search(study), out=page)["page"]).stat().st_size > 10_000
         True
     """
-    return answered(report_command, _place(run), None if out is None else str(out), design)
+    place, wanted = place_of(run), None if out is None else Path(out)
+    folder = Path(place)
+    with on_standard_error() as progress:
+        progress.step(f"making the page of {place}")
+        makers = {"result.json": _search_page, "front.json": _front_page, "sweep.json": _sweep_page}
+        kept = [name for name in makers if (folder / name).exists()]
+        if len(kept) > 1:
+            raise InputError(place, f"it holds {' and '.join(kept)}", "move away what does not belong to it")
+        if design is not None and (kept != ["front.json"] or design < 0):
+            seen = f"{design} is out of range" if design < 0 else f"{place} is no front"
+            raise InputError("--design", seen, "give the folder of one (phaze front), and a number from 0 on")
+        plan = None
+        if design is not None:
+            path = _design_page(folder, design, wanted)
+        elif place == "-" or folder.is_file():
+            path, plan = _plan_page(place, wanted)
+        else:
+            path = makers[kept[0] if kept else "result.json"](folder, wanted)
+    page = {"page": str(path), "bytes": path.stat().st_size}
+    return identified(Shown(page, lambda console: console.print(f"The page: {path}", markup=False)), folder, plan)
 
 
+def _written(path: Path, text: str) -> Path:
+    from phaze.files import write_whole
+
+    write_whole(path, text)
+    return path
+
+
+def _search_page(folder: Path, out: Path | None) -> Path:
+    from phaze.export.opened import run_of
+    from phaze.report.page.search_page import search_page
+
+    return _written(out or folder / "report.html", search_page(run_of(folder)))
+
+
+def _front_page(folder: Path, out: Path | None) -> Path:
+    from phaze.front.folder import PAGE
+    from phaze.front.schema import front_in
+    from phaze.report.front_page import front_page
+
+    return _written(out or folder / PAGE, front_page(front_in(folder)[0]))
+
+
+def _design_page(folder: Path, at: int, out: Path | None) -> Path:
+    from phaze.front.design import design_in
+    from phaze.report.page.design_page import design_page
+
+    return _written(out or folder / f"design-{at}.html", design_page(design_in(folder, at)))
+
+
+def _sweep_page(folder: Path, out: Path | None) -> Path:
+    from phaze.report.sweep_page import sweep_page
+    from phaze.sweep.schema import sweep_in
+
+    return _written(out or folder / "sweep.html", sweep_page(sweep_in(folder)))
+
+
+def _plan_page(path: str, out: Path | None) -> tuple[Path, dict[str, Any]]:
+    """The page of a plan's document, and the document."""
+    from phaze.export.launch_files import launch_texts
+    from phaze.export.opened import read_plan
+    from phaze.report.page.plan_page import plan_page
+
+    document, where = read_plan(path)
+    page = out or (Path("plan.html") if path == "-" else Path(path).with_suffix(".html"))
+    return _written(page, plan_page(document, where, launch_texts(document, where))), dict(document)
+
+
+@asked
 def export(run: Run, *, to: str, out: str | Path | None = None, model: str | None = None) -> Shown:
     """Launch files, traces and tables of a run or a plan, as ``phaze export``.
 
@@ -134,4 +233,6 @@ def export(run: Run, *, to: str, out: str | Path | None = None, model: str | Non
         >>> phaze.export(phaze.search(study), to="csv")["text"].startswith("chip,")
         True
     """
-    return answered(export_command, _place(run), to=to, out=None if out is None else str(out), model=model)
+    from phaze.api.exported import exported
+
+    return exported(place_of(run), to, None if out is None else str(out), model)

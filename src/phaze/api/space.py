@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from phaze.api.studies import Study, traced_study
+from phaze.api.opened import settled
 from phaze.api.values import Sheeted, Shown
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
@@ -23,6 +23,9 @@ from phaze.search.compare import best_offers
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import tasks_for
 from phaze.study.load import question_of, study_of
+
+if TYPE_CHECKING:
+    from phaze.api.opened import Study
 
 
 class Space:
@@ -45,8 +48,8 @@ class Space:
         True
     """
 
-    def __init__(self, study: Study, *, settings: Sequence[str] = ()) -> None:
-        raw, origin = traced_study(study, settings)
+    def __init__(self, study: "Study", *, settings: Sequence[str] = ()) -> None:
+        raw, origin = settled(study, None, settings)
         self._job = question_of(study_of(raw, origin.where), reader=origin.reader).job
         self._scale = scale_for(self._job)
         self._chips = enumerate_space(self._job.space)

@@ -1,109 +1,96 @@
 """The commands that read a study, as functions: search, front, sweep and compare."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING
 
-from phaze.api.module import Model
+from phaze.api.given import asked, shards
+from phaze.api.opened import asked_study, settled, study_settings, traced
 from phaze.api.renamed import renamed
-from phaze.api.values import Compared, Fronted, Searched, Swept, compared_value, fronted, searched, swept
-from phaze.front.folder import front_in
-from phaze.front.metrics import asked_of
-from phaze.graph.tensor_plan import is_place
-from phaze.hardware.library import is_path
-from phaze.hardware.write import toml_text
-from phaze.report.progress import Progress, on_standard_error
-from phaze.report.search_sheet import shown_on
-from phaze.search.folder import run_in
-from phaze.study.compared import compared
-from phaze.study.load import default_study, given_paths, question_of, read_study, study_of, with_settings
-from phaze.study.options import study_settings
-from phaze.study.own import with_own_models, with_tables
-from phaze.study.places import Origin, name_of, plain_name
-from phaze.sweep.over import over_of
-from phaze.sweep.run import sweep as sweep_points
+from phaze.api.values import Compared, Fronted, Searched, Swept, identified, searched, sheet
+from phaze.report.progress import on_standard_error
 
-Study = str | Path | Mapping[str, Any] | Model
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+    from phaze.api.opened import Models, Study
+    from phaze.front.run import FrontProgress
+    from phaze.report.progress import Progress
 
 
-def _asked(study: Study, settings: Sequence[str]) -> tuple[dict[str, Any], Origin]:
-    """Plain values of a study: of a file, as they are, or of a model; and where they come from. A model of one's own
-    may still be an object among them."""
-    if isinstance(study, Model):
-        raw, origin = {**default_study(plain_name(study.name)), "models": [study]}, Origin(study.name)
-    elif isinstance(study, Mapping):
-        raw, origin = dict(study), Origin("study")
-    elif isinstance(study, str) and (is_place(study) or not is_path(study)) and not study.endswith((".toml", ".json")):
-        raw = {**default_study(name_of(study) if is_place(study) else study), "models": [study]}
-        origin = Origin(study)
-    else:
-        raw, origin = read_study(str(study))
-    return with_settings(raw, settings), origin.given(given_paths(settings))
-
-
-def _traced(raw: Mapping[str, Any], origin: Origin, progress: Progress, fresh: bool = False) -> dict[str, Any]:
-    progress.step("opening the models")
-    return with_own_models(raw, origin, progress.counting("tracing"), fresh)
-
-
-def traced_study(study: Study, settings: Sequence[str]) -> tuple[dict[str, Any], Origin]:
-    """Plain values of a study whose models are all traced, and where they come from."""
-    raw, origin = _asked(study, settings)
-    with on_standard_error() as progress:
-        return _traced(raw, origin, progress), origin
-
-
-def _folder(out: str | Path | None, name: str) -> tuple[Path, "TemporaryDirectory[str] | None"]:
-    """The folder of an answer; without ``out`` one that goes with the value."""
+def _folder(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirectory[str] | None]":
+    """The folder of an answer, ``{name}`` in it being the study's; without ``out`` one that goes with the value."""
     if out is not None:
-        return Path(out), None
+        return Path(str(out).replace("{name}", name)), None
+    from tempfile import TemporaryDirectory
+
     kept = TemporaryDirectory(prefix="phaze-")
     return Path(kept.name) / name, kept
 
 
+def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
+    """What a search says whose time was up."""
+    said = [f"Stopped after {limit_s:g} s: the same command goes on, phaze report {folder} makes the page."]
+    if loaded_s > limit_s:
+        said.insert(0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit.")
+    return " ".join(said)
+
+
 @renamed(time_s="time")
+@asked
 def search(
-    study: Study,
+    study: "Study | None" = None,
     *,
+    model: "Models | None" = None,
     out: str | Path | None = None,
     settings: Sequence[str] = (),
     workers: int = 1,
+    engine: str = "local",
+    address: str | None = None,
     time: float | None = None,
     gap: float | None = None,
     rules: str | None = None,
     attention: str | None = None,
     precision: str | None = None,
-    shard: Sequence[int] | None = None,
+    shard: str | int | Sequence[int] | None = None,
     headroom: str | float | None = None,
     devices: int | None = None,
     batch: int | str | None = None,
     sequence: int | str | None = None,
     tokens: int | str | None = None,
     terms: str | None = None,
+    tp_plan: str | Path | None = None,
     fresh: bool = False,
+    page: bool = False,
 ) -> Searched:
     """The best chip and placement together, with a certificate, as ``phaze search``.
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
             ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
-        out: The folder; without it one that goes with the value.
+        model: Instead of a study, a model or several of them.
+        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips.
+        workers: Processes that evaluate chips; 0 takes one for each core.
+        engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
+        address: With ``"ray"``: ``"auto"`` (what runs here), ``"local"``, or ``"HOST:PORT"``.
         time: Seconds after which the best so far is the answer, with the gap that is proved of it.
         gap: Relative gap to which the answer is proved; without it the study's.
         rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
         attention: ``"eager"``, ``"fused"`` or ``"best"``; without it as the stack runs it.
         precision: ``"bf16"``, ``"fp8"`` or a recipe that stack and space have; without it the stack's.
-        shard: Hybrid sharding: ranks with the same weights that share out state, 0 for all of them.
+        shard: Hybrid sharding: ranks with the same weights that share out state, 0 or ``"all"`` for all of them.
         headroom: Share of memory that is left free, ``0.06`` or ``"6%"``.
         devices: How many devices there are.
         batch: Sequences of a global batch, or ``"4M-tokens"``.
         sequence: Tokens of a sequence, or ``"32k"``.
         tokens: Tokens to train on, or ``"15T"``: adds days, cost, energy and carbon.
         terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
         fresh: Trace models of your own again, whatever the cache holds.
+        page: Write its page, report.html, into the folder too.
 
     Returns:
         The run: ``chip``, ``models``, ``gap``, ``frame()`` of every chip, ``page()``.
@@ -120,22 +107,56 @@ def search(
         (True, True)
     """
     chosen = study_settings(
-        settings, rules=rules, gap=gap, attention=attention, precision=precision, shard=shard, headroom=headroom,
-        devices=devices, batch=batch, sequence=sequence, tokens=tokens, terms=terms,
+        settings, rules=rules, gap=gap, attention=attention, precision=precision, shard=shards(shard),
+        headroom=headroom, devices=devices, batch=batch, sequence=sequence, tokens=tokens, terms=terms,
     )  # fmt: skip
-    asked, origin = _asked(study, chosen)
     with on_standard_error() as progress:
-        plain = _traced(asked, origin, progress, fresh)
-        question = question_of(study_of(plain, origin.where), time, origin.reader)
-        folder, kept = _folder(out, question.job.name)
+        progress.step("phaze search")
+        began = monotonic()
+        from phaze.hardware.write import toml_text
+        from phaze.search.finished import finished_in
+        from phaze.study.load import question_of, study_of
+
+        raw, origin = settled(study, model, chosen, fresh, progress, None if tp_plan is None else str(tp_plan))
+        progress.step("loading the models' graphs")
+        checked = study_of(raw, origin.where)
+        folder, kept = _folder(out, checked.name)
+        question = question_of(checked, reader=origin.reader)
+        papers = question.papers(toml_text(raw))
+        known = finished_in(folder, papers, question.job.digest)
+        if known is not None and (not page or (folder / "report.html").is_file()):
+            work = "This run had ended: its folder has the answer, and nothing was searched again."
+            return searched(known, folder, kept, work)
+        loaded_s = monotonic() - began
+        from dataclasses import replace
+
+        from phaze.report.search_sheet import shown_on
+        from phaze.search.deadline import left_of
+        from phaze.search.engines import engine_of
+        from phaze.search.folder import run_in
+        from phaze.search.progress_file import ProgressFile, both
+
+        job = replace(question.job, limit_s=left_of(time, began))
         progress.step("bounding every chip of the space")
-        done = run_in(folder, question.papers(toml_text(plain)), question.job, workers, shown_on(progress))
-    return searched(done.document, folder, kept)
+        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+            watched = ProgressFile(folder)
+            done = run_in(folder, papers, job, crew, both(shown_on(progress), watched.watch))
+            watched.end()
+        work = done.state.known.sentence
+        if time is not None and done.state.stopped:  # the page takes its own time
+            work = f"{_stopped(time, loaded_s, folder)} {work}"
+        run = searched(done.document, folder, kept, work, not done.state.stopped)
+        if page and not (time is not None and done.state.stopped):
+            progress.step("writing the page")
+            run.page()
+    return run
 
 
+@asked
 def front(
-    study: Study,
+    study: "Study | None" = None,
     *,
+    model: "Models | None" = None,
     of: str | Sequence[str],
     within: Sequence[str] = (),
     gap: float = 0.0,
@@ -145,21 +166,24 @@ def front(
     time: float | None = None,
     rules: str | None = None,
     fresh: bool = False,
+    page: bool = False,
 ) -> Fronted:
     """The Pareto front of two or three metrics, each design with a certificate, as ``phaze front``.
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
             ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        model: Instead of a study, a model or several of them.
         of: Two or three of throughput, area, power, price, embodied, energy, cost, carbon.
         within: Limits on metrics, such as ``"power=300"`` (W).
         gap: Relative gap to which each design is proved.
-        out: The folder; without it one that goes with the value.
+        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips.
+        workers: Processes that evaluate chips; 0 takes one for each core.
         time: Seconds after which the designs so far are the answer.
         rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
         fresh: Trace models of your own again, whatever the cache holds.
+        page: Write its page, front.html, into the folder too.
 
     Returns:
         The front: ``points``, ``frame()``, ``page()``.
@@ -172,41 +196,74 @@ def front(
         >>> len(front.points) > 1
         True
     """
-    raw, origin = _asked(study, study_settings(settings, rules=rules, gap=gap))
     with on_standard_error() as progress:
-        plain = _traced(raw, origin, progress, fresh)
-        question = question_of(study_of(plain, origin.where), time, origin.reader)
-        asked = asked_of(of, within)
-        question = question.fronted(asked.document())
-        folder, kept = _folder(out, question.job.name)
-        progress.step("looking for designs that none beats")
-        found = front_in(folder, question.papers(toml_text(plain)), question.job, asked, workers)
-    return fronted(found.document, folder, kept)
+        progress.step("phaze front")
+        began = monotonic()
+        from dataclasses import replace
+
+        from phaze.front.folder import front_in
+        from phaze.front.metrics import asked_of
+        from phaze.hardware.write import toml_text
+        from phaze.search.deadline import left_of
+        from phaze.study.load import question_of, study_of
+
+        raw, origin = settled(study, model, study_settings(settings, rules=rules, gap=gap), fresh, progress)
+        progress.step("loading the models' graphs")
+        checked = study_of(raw, origin.where)
+        weighed = asked_of(of, within)
+        folder, kept = _folder(out, checked.name)
+        question = question_of(checked, reader=origin.reader).fronted(weighed.document())
+        job = replace(question.job, limit_s=left_of(time, began))
+        processes = workers or os.cpu_count() or 1
+        done = front_in(folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress))
+        work = f"{done.opened:,} were evaluated. {done.work}"
+        draw = sheet("phaze.front.sheet", "show_front", done.document, str(folder), work)
+        front = identified(Fronted(done.document, draw, folder, kept), folder)
+        if page:
+            front.page()
+    return front
 
 
+def _shown_on(progress: "Progress") -> "Callable[[FrontProgress], None]":
+    def watch(standing: "FrontProgress") -> None:
+        what = f"looking for designs that none beats ({standing.designs:,} so far), chips evaluated"
+        progress.count(standing.opened, standing.opened + standing.left, what, at_most=True)
+
+    return watch
+
+
+@asked
 def sweep(
-    study: Study,
+    study: "Study | None" = None,
     *,
+    model: "Models | None" = None,
     over: str,
     points: int = 9,
     out: str | Path | None = None,
     settings: Sequence[str] = (),
     workers: int = 1,
+    engine: str = "local",
+    address: str | None = None,
     rules: str | None = None,
     fresh: bool = False,
+    page: bool = False,
 ) -> Swept:
     """The certified best at every value of one key of a study, as ``phaze sweep``.
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
             ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        model: Instead of a study, a model or several of them.
         over: A key and its values, ``"training.devices=64,256"``, or a range, ``"training.devices=64..4096"``.
         points: How many values of a range, evenly spaced by ratio.
-        out: The folder; without it one that goes with the value.
+        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips.
+        workers: Processes that evaluate chips; 0 takes one for each core.
+        engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
+        address: With ``"ray"``: ``"auto"`` (what runs here), ``"local"``, or ``"HOST:PORT"``.
         rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
         fresh: Trace models of your own again, whatever the cache holds.
+        page: Write its page, sweep.html, into the folder too.
 
     Returns:
         The sweep: ``points`` and ``page()``.
@@ -219,23 +276,37 @@ def sweep(
         >>> [point["value"] for point in sweep.points]
         [32, 64]
     """
-    raw, origin = _asked(study, study_settings(settings, rules=rules))
-    axis = over_of(over, with_tables(raw), origin.where, points)
-    folder, kept = _folder(out, f"{raw.get('name', 'study')}-sweep")
     with on_standard_error() as progress:
-        if fresh:
-            _traced(raw, origin, progress, fresh)
+        progress.step("phaze sweep")
+        from phaze.search.engines import engine_of
+        from phaze.study.load import with_settings
+        from phaze.study.own import with_tables
+        from phaze.sweep.over import over_of
+        from phaze.sweep.run import sweep as sweep_points
+
+        raw, origin = asked_study(study, model, study_settings(settings, rules=rules))
+        axis = over_of(over, with_tables(raw), origin.where, points)
+        traced(with_settings(raw, [axis.points[0].setting]), origin, fresh, progress)
+        folder, kept = _folder(out, str(raw["name"]))
 
         def tell(at: int, of: int, value: str) -> None:
             progress.count(at, of, f"searching at {axis.key} = {value}, points done")
 
-        document = sweep_points(folder, raw, origin, axis, workers, tell)
-    return swept(document, folder, kept)
+        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+            document = sweep_points(folder, raw, origin, axis, crew, tell)
+        draw = sheet("phaze.report.sweep_sheet", "show_sweep", document, str(folder))
+        sweep = identified(Swept(document, draw, folder, kept), folder)
+        if page:
+            progress.step("writing the page")
+            sweep.page()
+    return sweep
 
 
+@asked
 def compare(
-    study: Study,
+    study: "Study | None" = None,
     *,
+    model: "Models | None" = None,
     chips: Sequence[str] = (),
     runs: Sequence[str | Path] = (),
     rows: str | Path | None = None,
@@ -248,7 +319,9 @@ def compare(
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values; without it and
+            ``model`` that of the first of ``runs``.
+        model: Instead of a study, a model or several of them.
         chips: Presets or paths of chip files.
         runs: Folders of searches whose chips are compared too.
         rows: A CSV of chips and plans of others: ``chip``, keys of its file that are other, ``name``; for a plan
@@ -269,9 +342,15 @@ def compare(
         >>> {row["model"] for row in compared.rows}
         {'bert-large'}
     """
-    raw, origin = _asked(study, study_settings(settings, rules=rules))
     with on_standard_error() as progress:
-        plain = _traced(raw, origin, progress, fresh)
+        progress.step("phaze compare")
+        from phaze.search.question_files import STUDY
+        from phaze.study.compared import compared
+
+        if study is None and not model and runs:
+            study = Path(runs[0]) / STUDY
+        raw, origin = settled(study, model, study_settings(settings, rules=rules), fresh, progress)
         progress.step("placing the models on each chip")
         others = None if rows is None else str(rows)
-        return compared_value(compared(plain, origin, chips, [str(run) for run in runs], basis, others))
+        document = compared(raw, origin, list(chips), [str(run) for run in runs], basis, others)
+    return identified(Compared(document, sheet("phaze.report.compare_sheet", "show_comparison", document)))

@@ -1,14 +1,19 @@
-"""The commands that list what is bundled or measured, as functions."""
+"""The commands that set our figures beside measured ones, as functions: validate and calibrate."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from phaze.api.answered import answered
+from phaze.api.given import asked
 from phaze.api.values import Shown
-from phaze.cli.calibrate import calibrate as calibrate_command
-from phaze.cli.validate import validate as validate_command
+from phaze.errors import InputError
+from phaze.report.progress import on_standard_error
+
+if TYPE_CHECKING:
+    from phaze.hardware.calibration import Basis
 
 
+@asked
 def validate(
     rows: str | Path | None = None,
     *,
@@ -16,6 +21,7 @@ def validate(
     operators: bool = False,
     datasheet: bool = False,
     sets: Sequence[str] = (),
+    every: bool = False,
     best: bool = False,
     rediscovery: bool = False,
     bands: bool = False,
@@ -29,6 +35,7 @@ def validate(
         operators: Operators, collectives and layers instead.
         datasheet: Chips and links from their data sheets, uncalibrated.
         sets: Only these sets of runs.
+        every: Print every run too; the document has them anyway.
         best: The best plan for each job beside the one that was run.
         rediscovery: The best chip within a real one's area and power instead.
         bands: The band of each kind of answer, and how many held-back runs lie inside, instead.
@@ -43,12 +50,32 @@ def validate(
         >>> [one["name"] for one in found["sets"]]
         ['korthikanti']
     """
-    chosen = None if rows is None else Path(rows)
-    target = None if write is None else Path(write)
-    asked = (chosen, silicon, operators, datasheet, list(sets), False, best, rediscovery, bands, target)
-    return answered(validate_command, *asked)
+    alone = silicon + operators + rediscovery + bands + (rows is not None)
+    if alone > 1 or (sets and alone):
+        remedy = "give a file, --set, --operators, --silicon, --rediscovery or --bands"
+        raise InputError("", "more than one thing is chosen to validate", remedy)
+    if write is not None and not bands:
+        raise InputError("--write", "there are no bands to write", "give --bands too")
+    from phaze.api import validated
+
+    with on_standard_error() as progress:
+        progress.step("phaze validate")
+        if bands:
+            return validated.bands_validated(None if write is None else Path(write), progress)
+        if rediscovery:
+            return validated.rediscovery_validated()
+        if silicon:
+            return validated.silicon_validated()
+        if operators:
+            return validated.operators_validated()
+        basis: Basis = "datasheet" if datasheet else "calibrated"
+        measured = validated.sets_of(None if rows is None else Path(rows), list(sets))
+        if best:
+            return validated.best_validated(measured, basis, progress)
+        return validated.runs_validated(measured, basis, every or rows is not None, progress)
 
 
+@asked
 def calibrate(
     measurements: str | Path | None = None,
     *,
@@ -88,8 +115,28 @@ def calibrate(
         >>> fitted["median_error"]["fitted"] <= fitted["median_error"]["before"]
         True
     """
-    if rows:
-        return answered(calibrate_command, rows=[str(path) for path in rows], only=only)
-    operators, target = (None if path is None else str(path) for path in (measurements, out))
-    traces, plan = [str(path) for path in trace], None if run is None else str(run)
-    return answered(calibrate_command, measurements=operators, chip=chip, out=target, trace=traces, run=plan)
+    with on_standard_error() as progress:
+        progress.step("phaze calibrate")
+        if rows:
+            if trace or any(given is not None for given in (measurements, chip, out, run)):
+                seen = "rows name their chips, and nothing is written"
+                raise InputError("--rows", seen, "give --rows and --only alone")
+            from phaze.api.calibrate_rows import calibrate_rows
+
+            return calibrate_rows([str(path) for path in rows], only, progress)
+        operators, target, plan = (None if path is None else str(path) for path in (measurements, out, run))
+        if trace or plan is not None:
+            if operators is not None or chip is not None:
+                remedy = "give a CSV file and --chip, or --trace and --run"
+                raise InputError("--trace", "operators are given too", remedy)
+            if not trace:
+                raise InputError("--trace", "there is nothing that was measured", "give a trace or a log of the run")
+            from phaze.api.calibrate_run import calibrate_run
+
+            return calibrate_run([str(path) for path in trace], plan, target, progress)
+        if operators is None or chip is None:
+            missing = "measurements" if operators is None else "--chip"
+            raise InputError(missing, "it is missing", "give a CSV file and --chip, or --trace and --run")
+        from phaze.api.calibrate_chip import calibrate_chip
+
+        return calibrate_chip(operators, chip, target, progress)

@@ -2,11 +2,11 @@
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from phaze.hardware.chip import Chip
 
 Show = Callable[["Console"], None]
+S = TypeVar("S", bound="Shown")
 
 
 def sheet(module: str, name: str, *arguments: Any) -> Show:
@@ -53,6 +54,21 @@ class Shown:
 
     def __getitem__(self, key: str) -> Any:
         return self.document[key]
+
+
+def identified(value: S, folder: Path | None = None, document: Mapping[str, Any] | None = None) -> S:
+    """The value with the id of its run below it: of a folder with a certificate, else of a document, else its own."""
+
+    def show(console: "Console") -> None:
+        from phaze.report.run_id import show_answer_id, show_run_id
+
+        value.draw(console)
+        if folder is None or document is not None:
+            show_answer_id(console, value.document if document is None else document)
+        else:
+            show_run_id(console, folder)
+
+    return replace(value, draw=show)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -317,21 +333,13 @@ class Compared(Shown):
         return self.document["rows"]  # type: ignore[no-any-return]
 
 
-def swept(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Swept:
-    """The value of a finished sweep."""
-    return Swept(document, sheet("phaze.report.sweep_sheet", "show_sweep", document, str(folder)), folder, kept)
-
-
-def compared_value(document: Mapping[str, Any]) -> Compared:
-    """The value of a comparison."""
-    return Compared(document, sheet("phaze.report.compare_sheet", "show_comparison", document))
-
-
-def searched(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Searched:
-    """The value of a finished run."""
-    return Searched(document, sheet("phaze.report.search_sheet", "show_result", document, str(folder)), folder, kept)
-
-
-def fronted(document: Mapping[str, Any], folder: Path, kept: "TemporaryDirectory[str] | None" = None) -> Fronted:
-    """The value of a finished front."""
-    return Fronted(document, sheet("phaze.front.sheet", "show_front", document, str(folder)), folder, kept)
+def searched(
+    document: Mapping[str, Any],
+    folder: Path,
+    kept: "TemporaryDirectory[str] | None" = None,
+    work: str = "",
+    page: bool = True,
+) -> Searched:
+    """The value of a finished run; ``work`` says what it took, ``page`` whether there is one."""
+    draw = sheet("phaze.report.search_sheet", "show_result", document, str(folder), work, page)
+    return identified(Searched(document, draw, folder, kept), folder)

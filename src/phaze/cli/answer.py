@@ -139,7 +139,7 @@ def _as_text(annotation: Any) -> Any:
     kinds = [one for one in get_args(kind) or (kind,) if one is not NoneType]
     if get_origin(kind) is Literal:
         kinds = [kind]
-    named = {int: "INTEGER", float: "FLOAT"}.get(kinds[0])
+    named = {int: "<int>", float: "<float>"}.get(kinds[0])
     if get_origin(kinds[0]) is Literal:
         named = f"[{'|'.join(get_args(kinds[0]))}]"
     if named is None:
@@ -158,11 +158,11 @@ def _option(given: inspect.Parameter, function: inspect.Signature) -> inspect.Pa
     return given.replace(default=default, annotation=_as_text(given.annotation), kind=inspect.Parameter.KEYWORD_ONLY)
 
 
-def asking(function: "Callable[..., Shown]") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function of the API: a signature of options and a help, no code.
 
-    Options have the function's defaults. What is not given is left to the function, what is given goes to it as it is,
-    and what the function returns, or that nothing is feasible, is printed.
+    Options have the function's defaults. What is not given is left to the function, what is given goes to it as it is
+    (``always``: what a command wants beside), and what it returns, or that nothing is feasible, is printed.
     """
     taken = inspect.signature(function)
 
@@ -170,7 +170,7 @@ def asking(function: "Callable[..., Shown]") -> Callable[[Callable[..., None]], 
         @functools.wraps(command)
         def run(as_json: bool, pretty: bool, **options: Any) -> None:
             try:
-                value = function(**{name: value for name, value in options.items() if value is not None})
+                value = function(**always, **{name: value for name, value in options.items() if value is not None})
                 answer = Answer((value.document,), value.draw, value.exit_code)
             except InfeasibleError as fault:
                 if fault.draw is None:

@@ -1,21 +1,11 @@
 """``phaze calibrate``: fit a chip's few constants to your own operator measurements."""
 
-import csv
-import io
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering
-from phaze.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from phaze.cost.fitting import Measured
-    from phaze.report.progress import Progress
+from phaze.api import tables
+from phaze.cli.answer import asking
 
 Measurements = Annotated[
     str | None, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")
@@ -35,21 +25,11 @@ Out = Annotated[
     str | None, typer.Option(help="Where the chip file goes, CHIP-calibrated.toml; of --trace a folder, RUN-fitted.")
 ]
 
-COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
 
-
-@answering
+@asking(tables.calibrate)
 def calibrate(
-    measurements: Measurements = None,
-    chip: ChipName = None,
-    out: Out = None,
-    trace: Traces = None,
-    run: RunPath = None,
-    rows: RowFiles = None,
-    only: Only = "",
-    *,
-    progress: "Progress",
-) -> Answer:
+    measurements: Measurements, chip: ChipName, out: Out, trace: Traces, run: RunPath, rows: RowFiles, only: Only
+) -> None:
     """Fit a chip's constants to measured operators, or those of chip, network and stack to a run of your own.
 
     A row is a product (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
@@ -58,123 +38,3 @@ def calibrate(
     phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine ·
     phaze calibrate --rows collectives
     """
-    if rows:
-        if trace or any(given is not None for given in (measurements, chip, out, run)):
-            raise InputError("--rows", "rows name their chips, and nothing is written", "give --rows and --only alone")
-        from phaze.cli.calibrate_rows import calibrate_rows
-
-        return calibrate_rows(rows, only, progress)
-    if trace or run is not None:
-        if measurements is not None or chip is not None:
-            raise InputError("--trace", "operators are given too", "give a CSV file and --chip, or --trace and --run")
-        if not trace:
-            raise InputError("--trace", "there is nothing that was measured", "give a trace or a log of the run")
-        from phaze.cli.calibrate_run import calibrate_run
-
-        return calibrate_run(trace, run, out, progress)
-    if measurements is None or chip is None:
-        missing = "measurements" if measurements is None else "--chip"
-        raise InputError(missing, "it is missing", "give a CSV file and --chip, or --trace and --run")
-    return _fitted(measurements, chip, out, progress)
-
-
-def _fitted(measurements: str, chip: str, out: str | None, progress: "Progress") -> Answer:
-    """Constants of a chip from its operators, and its file."""
-    from dataclasses import asdict
-
-    from phaze.cost.fitting import fit_chip
-    from phaze.files import read_text
-    from phaze.hardware.files import ChipFile
-    from phaze.hardware.silicon.design import chip_in
-    from phaze.hardware.silicon.files import read_chip
-
-    text, where = read_text(measurements)
-    rows = _rows(text, where)
-    file = read_chip(chip)
-    progress.step(f"fitting constants to {len(rows):,} measurements")
-    cores = isinstance(file, ChipFile)
-    found = fit_chip(rows, file.value() if isinstance(file, ChipFile) else chip_in(file))
-    said = asdict(found.calibration)
-    constants = {
-        name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")
-    }
-    if found.clock_hz is not None:
-        constants["clock_hz"] = found.clock_hz
-    target = out or f"{file.name}-calibrated.toml"
-    table, source = "calibration" if cores else "measured", f"fitted: {len(rows)} rows of {where}"
-    _write(file.model_dump(by_alias=True), table, constants, source, target)
-    document = {
-        "chip": file.name,
-        "rows": found.rows,
-        "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
-        "calibration": asdict(found.calibration) | ({} if cores else {"clock_hz": found.clock_hz}),
-        "file": target,
-    }
-
-    def show(console: "Console") -> None:
-        from phaze.report.terminal import facts
-
-        console.print(f"[bold]{file.name}[/bold]  {found.rows} rows\n")
-        console.print(facts([(name, f"{value:.4g}") for name, value in constants.items()]))
-        console.print(
-            f"\nmedian error {found.before:.1%} before, {found.fitted:.1%} after; "
-            f"{found.validated:.1%} on rows that were held back\nwritten: {target}"
-        )
-
-    return Answer((document,), show)
-
-
-def _rows(text: str, where: str) -> "list[Measured]":
-    from phaze.documents import require_printable
-
-    require_printable(text, where)
-    reader = csv.DictReader(io.StringIO(text))
-    try:
-        missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))
-        if missing:
-            raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
-        return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
-    except csv.Error as fault:
-        raise InputError(f"{where}: line {reader.line_num}", f"this is no CSV ({fault})") from None
-
-
-def _row(row: dict[str, str | None], where: str) -> "Measured":
-    from phaze.cost.fitting import measured_product, measured_vector
-    from phaze.cost.mapping import product
-    from phaze.document_faults import spell_value
-
-    def whole(name: str, least: int) -> int:
-        value = (row[name] or "").strip()
-        if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) >= least):
-            raise InputError(f"{where}: {name}", f"{spell_value(value)} is no whole number", f"give at least {least}")
-        return int(value)
-
-    try:
-        seconds = float(row["seconds"] or "")
-    except ValueError:
-        seen = spell_value(row["seconds"])
-        raise InputError(f"{where}: seconds", f"{seen} is no number", "give seconds") from None
-    if not 1e-15 < seconds < 1e15:
-        raise InputError(f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0")
-    kind = (row["operator"] or "").strip()
-    if kind == "gemm":
-        return measured_product(product(whole("batch", 1), whole("m", 1), whole("n", 1), whole("k", 1)), seconds)
-    return measured_vector(kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds)
-
-
-def _write(raw: dict[str, Any], name: str, found: Mapping[str, float], source: str, target: str) -> None:
-    """The chip's file with the constants in its table ``name`` in place of those it had, each with its source."""
-    from phaze.files import write_whole
-    from phaze.hardware.write import toml_text
-
-    before = {key: value for key, value in (raw.get(name) or {}).items() if value is not None}
-    # The key of a constant is its field's name without the unit.
-    table = {key.removesuffix("_s").removesuffix("_hz").removesuffix("_bytes"): value for key, value in found.items()}
-    if "kept_row" in table:
-        table["kept_row"] = int(table["kept_row"])
-    sources = dict(raw["sources"])
-    for key, value in table.items():
-        if before.get(key) != value or f"{name}.{key}" not in sources:
-            sources[f"{name}.{key}"] = source[:400]
-    text = toml_text({**raw, name: {**before, **table}, "sources": sources})
-    write_whole(Path(target), text)

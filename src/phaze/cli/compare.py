@@ -1,17 +1,12 @@
 """``phaze compare``: chips side by side, under the experts' split and under the best one."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering, identified
-from phaze.cli.search import Fresh, Model, Rules, Settings, Study, ruled, settled
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from phaze.report.progress import Progress
+from phaze.api import studies
+from phaze.cli.answer import asking
+from phaze.cli.search import Fresh, Model, Rules, Settings, Study
 
 Chips = Annotated[list[str] | None, typer.Option("--chip", help="A chip by name or path; may be given again.")]
 ChipRows = Annotated[
@@ -24,20 +19,11 @@ Basis = Annotated[
 ]
 
 
-@answering
+@asking(studies.compare)
 def compare(
-    study: Study = None,
-    model: Model = None,
-    chip: Chips = None,
-    run: Runs = None,
-    chips: ChipRows = None,
-    basis: Basis = "space",
-    rules: Rules = None,
-    settings: Settings = None,
-    fresh: Fresh = False,
-    *,
-    progress: "Progress",
-) -> Answer:
+    study: Study, model: Model, chips: Chips, runs: Runs, rows: ChipRows, basis: Basis, rules: Rules,
+    settings: Settings, fresh: Fresh,
+) -> None:  # fmt: skip
     """Compare chips: throughput of every model, and its ratio to the study's baseline chip.
 
     Without a study or --model the first --run's study counts. All chips have the same constants unless --basis is own.
@@ -45,17 +31,3 @@ def compare(
     Examples: phaze compare --run runs/llama3-8b --chip h100 ·
     phaze compare --model bert-large --rules icml24 --chips rows.csv
     """
-    from phaze.report.compare_sheet import show_comparison
-    from phaze.search.question_files import STUDY
-    from phaze.study.compared import compared
-
-    if study is None and not model and run:
-        study = str(Path(run[0]) / STUDY)
-    raw, origin = settled(study, model, ruled(settings, rules), fresh, progress)
-    progress.step("placing the models on each chip")
-    document = compared(raw, origin, chip or [], run or [], basis, chips)
-
-    def show(console: "Console") -> None:
-        show_comparison(console, document)
-
-    return identified(Answer((document,), show))

@@ -1,25 +1,12 @@
 """``phaze export``: a run or a plan in the forms that other tools read."""
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering
-from phaze.errors import InputError, unknown_name
+from phaze.api import runs
+from phaze.cli.answer import asking
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from phaze.export.chakra import TracedPlan
-    from phaze.export.frame import Frame
-    from phaze.export.source import Split
-    from phaze.report.view_model import Story
-    from phaze.schedule.solve import Scheduler
-
-TARGETS = ("megatron", "torchtitan", "maxtext", "deepspeed", "chakra", "perfetto", "csv", "parquet")
 RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (phaze plan ... --json).")]
 To = Annotated[
     str, typer.Option("--to", help="megatron, torchtitan, maxtext, deepspeed, chakra, perfetto, csv or parquet.")
@@ -28,193 +15,10 @@ Out = Annotated[str | None, typer.Option("--out", help="The file to write; witho
 ModelName = Annotated[str | None, typer.Option("--model", help="Which model, where a run has several.")]
 
 
-def _is_plan(run: str) -> bool:
-    return run == "-" or Path(run).is_file()
-
-
-def _chosen(names: Sequence[str], model: str | None, where: str) -> int:
-    if model is None and len(names) == 1:
-        return 0
-    if model is None:
-        raise InputError(where, f"this run has {len(names)} models", f"say which: --model {names[0]}")
-    if model not in names:
-        raise unknown_name("--model", "model of this run", model, names)
-    return names.index(model)
-
-
-def _split(run: str, model: str | None) -> "Split":
-    from phaze.evaluate.job_file import reopened
-    from phaze.export.opened import read_plan, run_of
-    from phaze.export.source import planned_split, searched_split
-    from phaze.study.load import question_in
-
-    if _is_plan(run):
-        document, where = read_plan(run)
-        return planned_split(document, reopened(document, where))
-    finished = run_of(Path(run))
-    names = [task.name for task in finished.job.models]
-    at = _chosen(names, model, run)
-    study, result = question_in(Path(run)).study, finished.result
-    return searched_split(finished.job.models[at], result["models"][at], study, str(result["chip"]["name"]))
-
-
-def _stories(run: str, model: str | None) -> "list[Story]":
-    """The plan, or the models of a run: all of them, or the one that is named."""
-    from phaze.evaluate.job_file import reopened
-    from phaze.export.opened import read_plan, run_of
-    from phaze.report.page.search_page import tasks_on
-    from phaze.report.view_model import planned, searched
-    from phaze.search.reopened import place_of
-
-    if _is_plan(run):
-        document, where = read_plan(run)
-        found = reopened(document, where)
-        return [planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)]
-    finished = run_of(Path(run))
-    opened, wanted = finished.opened, finished.result["chip"]
-    place = place_of(opened, int(wanted["number"]), run)
-    chip, tasks = opened.chip(place, int(wanted["hbm_bytes"])), tasks_on(finished.job, opened, place)
-    pairs = list(zip(tasks, finished.result["models"], strict=True))
-    pairs = pairs if model is None else [pairs[_chosen([task.name for task in tasks], model, run)]]
-    scheduler: Scheduler = "list" if finished.result.get("provisional") else "exact"
-    return [searched(task, found, chip, run, scheduler) for task, found in pairs]
-
-
-def _frame(run: str) -> "Frame":
-    from phaze.export.frame import chips_frame, stages_frame
-    from phaze.export.opened import read_plan, run_of
-    from phaze.search.reopened import place_of
-
-    if _is_plan(run):
-        return stages_frame(read_plan(run)[0])
-    finished = run_of(Path(run))
-    chip = finished.result["chip"]
-    opened, place = finished.opened, place_of(finished.opened, int(chip["number"]), run)
-    return chips_frame(opened, finished.closed, finished.evaluated, int(chip["hbm_bytes"]), place)
-
-
-def _text(run: str, to: str, model: str | None) -> str:
-    if to == "megatron":
-        from phaze.export.megatron import megatron
-
-        return megatron(_split(run, model))
-    if to == "torchtitan":
-        from phaze.export.torchtitan import torchtitan
-
-        return torchtitan(_split(run, model))
-    if to == "maxtext":
-        from phaze.export.maxtext import maxtext
-
-        return maxtext(_split(run, model))
-    if to == "deepspeed":
-        from phaze.export.deepspeed import deepspeed
-
-        return deepspeed(_split(run, model))
-    if to == "perfetto":
-        from phaze.documents import dumps
-        from phaze.export.perfetto import trace
-
-        return dumps(trace(_stories(run, model))) + "\n"
-    from phaze.export.frame import csv_text
-
-    return csv_text(_frame(run))
-
-
-def _flavour_beside(job: Path, run: str, model: str | None) -> str | None:
-    """Write the module that adds the sizes of a model that torchtitan does not have, beside its job; its path."""
-    from phaze.export.torchtitan_flavour import MODULE, flavour_module
-    from phaze.export.torchtitan_limits import FLAVOURS
-    from phaze.files import write_whole
-
-    split = _split(run, model)
-    if split.model in FLAVOURS:
-        return None
-    path = job.parent / f"{MODULE}.py"
-    write_whole(path, flavour_module(split))
-    return str(path)
-
-
-def _traced(run: str, model: str | None) -> "TracedPlan":
-    """A plan, or a model of a run, with what its traces are made of."""
-    from phaze.evaluate.job_file import reopened
-    from phaze.export.chakra import TracedPlan
-    from phaze.export.opened import read_plan, run_of
-    from phaze.search.reference import way_of
-    from phaze.search.reopened import place_of
-
-    if _is_plan(run):
-        document, where = read_plan(run)
-        found = reopened(document, where)
-        return TracedPlan(found.model.name, found.model, found.setting, document, found.job.batch, found.job.zero)
-    finished = run_of(Path(run))
-    at = _chosen([task.name for task in finished.job.models], model, run)
-    task, own, wanted = finished.job.models[at], finished.result["models"][at], finished.result["chip"]
-    way = way_of(task, own)
-    if way is None:
-        raise InputError(task.name, "its configuration is none of the study's", "search again")
-    place = place_of(finished.opened, int(wanted["number"]), run)
-    chip = finished.opened.chip(place, int(wanted["hbm_bytes"]))
-    job, traced = task.training, task.graphs[way.graph].model
-    return TracedPlan(task.name, traced, job.setting(chip), own["plan"], job.batch, int(own["zero"]))
-
-
-def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:
-    """Write the traces of all ranks into a folder; how many files and bytes."""
-    from phaze.documents import dumps
-    from phaze.export.chakra import chakra
-    from phaze.files import folder_for, write_whole
-
-    if out is None:
-        raise InputError("--to chakra", "these are files, one a rank", "name a folder with --out")
-    folder, files, size = Path(out), 0, 0
-    folder_for(folder)
-    for name, content in chakra(_traced(run, model)):
-        whole = content if isinstance(content, bytes) else (dumps(content) + "\n").encode()
-        write_whole(folder / name, whole)
-        files, size = files + 1, size + len(whole)
-    return {"bytes": size, "files": files}
-
-
-@answering
-def export(run: RunOrPlan, to: To, out: Out = None, model: ModelName = None) -> Answer:
+@asking(runs.export)
+def export(run: RunOrPlan, to: To, out: Out, model: ModelName) -> None:
     """Write launch files (Megatron-LM, torchtitan, MaxText, DeepSpeed), traces (Chakra, Perfetto), or tables.
 
     Examples: phaze export plan.json --to megatron · phaze export plan.json --to chakra --out traces ·
     phaze export runs/llama3-8b --to parquet --out chips.parquet
     """
-    if to not in TARGETS:
-        raise unknown_name("--to", "form", to, TARGETS)
-    from phaze.files import write_whole
-
-    document: dict[str, Any] = {"to": to, "out": out}
-    if to == "chakra":
-        document |= _traces(run, model, out)
-    elif to == "parquet":
-        from phaze.export.parquet import parquet_bytes
-
-        if out is None:
-            raise InputError("--to parquet", "this is no text", "name a file with --out")
-        content = parquet_bytes(_frame(run))
-        write_whole(Path(out), content)
-        document["bytes"] = len(content)
-    else:
-        text = _text(run, to, model)
-        document["bytes"] = len(text.encode())
-        if out is None:
-            document["text"] = text
-        else:
-            write_whole(Path(out), text)
-            if to == "torchtitan":
-                document["module"] = _flavour_beside(Path(out), run, model)
-
-    def show(console: "Console") -> None:
-        if out is None:
-            sys.stdout.write(text)
-        else:
-            from phaze.report.run_id import show_run_id
-
-            beside = f" and {document['module']}" if document.get("module") else ""
-            console.print(f"Written: {out}{beside}", markup=False)
-            show_run_id(console, Path(run))
-
-    return Answer((document,), show)

@@ -297,7 +297,7 @@ def planned_answer(
         usual = what_if(asked, document, progress.step) if others else []
         document["what_if"] = usual + (what_if(asked, document, progress.step, along) if along else [])
     if certificate is not None:
-        from phaze.cli.plan_certificate import write_certificate
+        from phaze.api.plan_certificate import write_certificate
 
         progress.step("writing the certificate")
         write_certificate(certificate, request, asked.model, best, document)

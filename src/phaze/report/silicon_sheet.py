@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from phaze.cost.sustained import SustainedChip
+from phaze.hardware.dies import Comparison
 from phaze.report.terminal import signed, table
 from phaze.validate.silicon import SiliconCheck, SiliconRow, large_product_share
 
@@ -84,3 +85,26 @@ def show_rediscovery(console: Console, rows: Sequence[Mapping[str, Any]]) -> Non
         f"Certified to {max(row['gap'] for row in rows):.1%}."
     )
     console.print(said, markup=False)
+
+
+def show_comparisons(console: Console, title: str, rows: Sequence[Comparison]) -> None:
+    """Chips of version 1 beside published figures."""
+    cells = [
+        (
+            row.subject,
+            row.component.replace("_", " "),
+            row.basis,
+            f"{row.predicted:.1f}",
+            f"{'< ' if row.upper_bound else ''}{row.published:.1f}",
+            ("within" if row.error <= 0 else "above") if row.upper_bound else signed(row.error),
+        )
+        for row in rows
+    ]
+    console.print(f"[bold]{title}[/bold]")
+    console.print(table(("", "component", "basis", "ours", "published", "error"), cells, left=3))
+    judged = [abs(row.error) for row in rows if row.basis == "predicted" and not row.upper_bound]
+    totals = [abs(row.error) for row in rows if row.component == "total" and row.basis == "predicted"]
+    told = totals if totals else judged
+    console.print(
+        f"median error of the predicted {'totals' if totals else 'figures'}: {median(told):.0%}", markup=False
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.cli.verify_certificate import READING, asked_otherwise
+from phaze.api.verify_certificate import READING, asked_otherwise
 
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict

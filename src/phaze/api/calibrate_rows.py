@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from phaze.cli.answer import Answer
+from phaze.api.values import Shown
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-def calibrate_rows(paths: list[str], only: str, progress: "Progress") -> Answer:
+def calibrate_rows(paths: list[str], only: str, progress: "Progress") -> Shown:
     """Fit every group of rows whose chip, kernel or cluster has ``only`` in its name."""
     from phaze.cost.fit_rows import fit_rows
     from phaze.cost.row_file import read_rows
@@ -26,7 +26,7 @@ def calibrate_rows(paths: list[str], only: str, progress: "Progress") -> Answer:
     if not fits:
         raise InputError("--only", f"no row is of '{only}'", "give a part of a chip's, kernel's or cluster's name")
     document = {"rows": list(paths), "fits": [asdict(fit) for fit in fits]}
-    return Answer((document,), lambda console: _show(console, fits))
+    return Shown(document, lambda console: _show(console, fits))
 
 
 def _show(console: "Console", fits: "list[RowFit]") -> None:

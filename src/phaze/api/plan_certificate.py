@@ -87,8 +87,8 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
 
 def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Verdict, list[str]]":
     """The verdict of the independent checker on a plan, and what of plan.json does not follow from it."""
+    from phaze.api.verify_certificate import READING
     from phaze.check.verdict import check
-    from phaze.cli.verify_certificate import READING
     from phaze.documents import parse
     from phaze.files import read_text
 

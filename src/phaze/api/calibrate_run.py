@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.cli.answer import Answer
+from phaze.api.values import Shown
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_RANKS = 64
 """Traces at once: one of each kind of rank is enough."""
 
 
-def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progress: "Progress") -> Answer:
+def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progress: "Progress") -> Shown:
     """The answer of ``phaze calibrate --trace``."""
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.run_file import job_of, read_run
@@ -53,7 +53,7 @@ def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progr
 
         show_run_fit(console, document)
 
-    return Answer((document,), show)
+    return Shown(document, show)
 
 
 def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[float, RunFit, dict[str, Any]]":

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.cli.answer import Answer
-from phaze.cli.verify_certificate import NOT_COVERED, READING, independently
+from phaze.api.values import Shown
+from phaze.api.verify_certificate import NOT_COVERED, READING, independently
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,7 +80,7 @@ def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progr
     return found
 
 
-def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
+def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
     """The verdict on every point, and on the sweep."""
     from phaze.documents import parse
     from phaze.files import read_text
@@ -128,4 +128,4 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
             verb = "holds" if holds else "was checked (quick: no proof)"
             console.print(f"{run} {verb}: {len(found)} points{rest}", markup=False)
 
-    return Answer((answer,), show, 1 if wrong else NOT_COVERED if missing else 0)
+    return Shown(answer, show, exit_code=1 if wrong else NOT_COVERED if missing else 0)

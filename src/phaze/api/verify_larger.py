@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phaze.cli.answer import Answer
-from phaze.cli.verify_certificate import NOT_COVERED
+from phaze.api.values import Shown
+from phaze.api.verify_certificate import NOT_COVERED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> Answer:
+def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> Shown:
     """Whether nothing in a space is better than the answer of a run by more than a gap."""
     from phaze.check.verdict import check
     from phaze.errors import InputError
@@ -41,4 +41,4 @@ def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> A
             console.print(line, markup=False, highlight=False)
         console.print(f"{run} {verdict.sentence()}", markup=False)
 
-    return Answer((document,), show, 0 if verdict.holds else NOT_COVERED if verdict.missing else 1)
+    return Shown(document, show, exit_code=0 if verdict.holds else NOT_COVERED if verdict.missing else 1)

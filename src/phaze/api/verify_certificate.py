@@ -18,7 +18,7 @@ READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, Overflow
 def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = None) -> list[str]:
     """What of a run's problem is not what a study asks; ``front``: metrics and limits of a front, whose gap is an
     option of its command and not of its study."""
-    from phaze.cli.search import settled
+    from phaze.api.opened import settled
     from phaze.files import read_text
     from phaze.search.question_files import PROBLEM, differences
     from phaze.study.load import question_of, study_of

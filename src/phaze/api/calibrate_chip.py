@@ -1,0 +1,120 @@
+"""The constants of a chip from measured operators, written as its file."""
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from phaze.api.values import Shown
+from phaze.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.cost.fitting import Measured
+    from phaze.report.progress import Progress
+
+COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
+
+
+def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Progress") -> Shown:
+    """Constants of a chip from its operators, and its file."""
+    from dataclasses import asdict
+
+    from phaze.cost.fitting import fit_chip
+    from phaze.files import read_text
+    from phaze.hardware.files import ChipFile
+    from phaze.hardware.silicon.design import chip_in
+    from phaze.hardware.silicon.files import read_chip
+
+    text, where = read_text(measurements)
+    rows = _rows(text, where)
+    file = read_chip(chip)
+    progress.step(f"fitting constants to {len(rows):,} measurements")
+    cores = isinstance(file, ChipFile)
+    found = fit_chip(rows, file.value() if isinstance(file, ChipFile) else chip_in(file))
+    said = asdict(found.calibration)
+    constants = {
+        name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")
+    }
+    if found.clock_hz is not None:
+        constants["clock_hz"] = found.clock_hz
+    target = out or f"{file.name}-calibrated.toml"
+    table, source = "calibration" if cores else "measured", f"fitted: {len(rows)} rows of {where}"
+    _write(file.model_dump(by_alias=True), table, constants, source, target)
+    document = {
+        "chip": file.name,
+        "rows": found.rows,
+        "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
+        "calibration": asdict(found.calibration) | ({} if cores else {"clock_hz": found.clock_hz}),
+        "file": target,
+    }
+
+    def show(console: "Console") -> None:
+        from phaze.report.terminal import facts
+
+        console.print(f"[bold]{file.name}[/bold]  {found.rows} rows\n")
+        console.print(facts([(name, f"{value:.4g}") for name, value in constants.items()]))
+        console.print(
+            f"\nmedian error {found.before:.1%} before, {found.fitted:.1%} after; "
+            f"{found.validated:.1%} on rows that were held back\nwritten: {target}"
+        )
+
+    return Shown(document, show)
+
+
+def _rows(text: str, where: str) -> "list[Measured]":
+    from phaze.documents import require_printable
+
+    require_printable(text, where)
+    reader = csv.DictReader(io.StringIO(text))
+    try:
+        missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))
+        if missing:
+            raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
+        return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
+    except csv.Error as fault:
+        raise InputError(f"{where}: line {reader.line_num}", f"this is no CSV ({fault})") from None
+
+
+def _row(row: dict[str, str | None], where: str) -> "Measured":
+    from phaze.cost.fitting import measured_product, measured_vector
+    from phaze.cost.mapping import product
+    from phaze.document_faults import spell_value
+
+    def whole(name: str, least: int) -> int:
+        value = (row[name] or "").strip()
+        if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) >= least):
+            raise InputError(f"{where}: {name}", f"{spell_value(value)} is no whole number", f"give at least {least}")
+        return int(value)
+
+    try:
+        seconds = float(row["seconds"] or "")
+    except ValueError:
+        seen = spell_value(row["seconds"])
+        raise InputError(f"{where}: seconds", f"{seen} is no number", "give seconds") from None
+    if not 1e-15 < seconds < 1e15:
+        raise InputError(f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0")
+    kind = (row["operator"] or "").strip()
+    if kind == "gemm":
+        return measured_product(product(whole("batch", 1), whole("m", 1), whole("n", 1), whole("k", 1)), seconds)
+    return measured_vector(kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds)
+
+
+def _write(raw: dict[str, Any], name: str, found: Mapping[str, float], source: str, target: str) -> None:
+    """The chip's file with the constants in its table ``name`` in place of those it had, each with its source."""
+    from phaze.files import write_whole
+    from phaze.hardware.write import toml_text
+
+    before = {key: value for key, value in (raw.get(name) or {}).items() if value is not None}
+    # The key of a constant is its field's name without the unit.
+    table = {key.removesuffix("_s").removesuffix("_hz").removesuffix("_bytes"): value for key, value in found.items()}
+    if "kept_row" in table:
+        table["kept_row"] = int(table["kept_row"])
+    sources = dict(raw["sources"])
+    for key, value in table.items():
+        if before.get(key) != value or f"{name}.{key}" not in sources:
+            sources[f"{name}.{key}"] = source[:400]
+    text = toml_text({**raw, name: {**before, **table}, "sources": sources})
+    write_whole(Path(target), text)

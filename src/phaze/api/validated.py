@@ -1,0 +1,164 @@
+"""Our estimates beside what is published of real hardware, one kind of figure at a time."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from phaze.api.values import Shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.hardware.calibration import Basis
+    from phaze.report.progress import Progress
+    from phaze.validate.rows import MeasuredRun
+
+    Sets = list[tuple[str, str, tuple[MeasuredRun, ...]]]
+
+
+def sets_of(path: Path | None, only: list[str]) -> "Sets":
+    """Name, title and rows of what is asked about."""
+    from phaze.files import read_text
+    from phaze.validate.rows import read_rows
+    from phaze.validate.sets import SETS, rows_of, set_named
+
+    if path is not None:
+        text, name = read_text(str(path))
+        return [(path.name, name, read_rows(text, name))]
+    chosen = [set_named(name) for name in only] or list(SETS)
+    return [(one.name, one.title, rows_of(one)) for one in chosen]
+
+
+def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> Shown:
+    """Every run beside what was measured."""
+    from phaze.evaluate.memo import Memo
+    from phaze.validate.compare import compare, document_of
+
+    memo = Memo()
+    compared = []
+    for done, (name, title, rows) in enumerate(sets):
+        progress.count(done, len(sets), f"pricing the {len(rows)} runs of {name}, sets done")
+        compared.append(compare(name, title, rows, basis, memo))
+
+    def show(console: "Console") -> None:
+        from phaze.report.validation_sheet import show_rows, show_scores
+
+        if every:
+            show_rows(console, compared)
+        show_scores(console, compared)
+
+    return Shown(document_of(compared, basis), show)
+
+
+def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Shown:
+    """The best plan of every job beside the one that was run."""
+    from phaze.evaluate.memo import Memo
+    from phaze.validate.best import beside, best_document, priced_jobs
+
+    memo = Memo()
+    priced = {name: priced_jobs(rows) for name, _, rows in sets}
+    jobs = [(name, row) for name, (rows, _) in priced.items() for row in rows]
+    found = []
+    for done, (name, row) in enumerate(jobs):
+        progress.count(done, len(jobs), "planning jobs")
+        found.append((name, beside(row, basis, memo)))
+    titles = {name: title for name, title, _ in sets}
+    by_set = {name: [one for own, one in found if own == name] for name in titles}
+    document = {
+        "basis": basis,
+        "sets": [{"name": n, "jobs": best_document(ones), "left_out": priced[n][1]} for n, ones in by_set.items()],
+    }
+
+    def show(console: "Console") -> None:
+        from phaze.report.validation_sheet import show_best
+
+        for name, ones in by_set.items():
+            show_best(console, titles[name], ones)
+            if priced[name][1]:
+                console.print(f"{priced[name][1]} jobs left out: their precision is not priced yet")
+
+    return Shown(document, show)
+
+
+def bands_validated(target: Path | None, progress: "Progress") -> Shown:
+    """How far answers of a kind may be off, written to a file if one is named."""
+    from phaze.evaluate.bands import BandsFile
+    from phaze.evaluate.memo import Memo
+    from phaze.files import write_whole
+    from phaze.validate.bands import bands_document, bands_text
+    from phaze.validate.held_back import HeldBack, bundled_rows, fitted_shares, held_back
+
+    rows, shares, memo = bundled_rows(), fitted_shares(), Memo()
+    priced: list[HeldBack] = []
+    for done, row in enumerate(rows):
+        progress.count(done, len(rows), "pricing runs, each without its source")
+        priced += held_back(row, shares, memo)
+    document = bands_document(rows, priced)
+    if target is not None:
+        write_whole(target, bands_text(document))
+
+    def show(console: "Console") -> None:
+        from phaze.report.bands_sheet import show_bands
+
+        show_bands(console, BandsFile.model_validate(document))
+        if target is not None:
+            console.print(f"written: {target}", markup=False)
+
+    return Shown(document, show)
+
+
+def operators_validated() -> Shown:
+    """Operators, collectives and layers beside measured ones."""
+    from phaze.cost.accuracy import accuracy_rows
+
+    rows = accuracy_rows()
+    named = [{**asdict(row), "error": row.error, "datasheet_error": row.datasheet_error} for row in rows]
+
+    def show(console: "Console") -> None:
+        from phaze.report.accuracy_sheet import show_accuracy
+
+        show_accuracy(console, rows)
+
+    return Shown({"rows": named}, show)
+
+
+def silicon_validated() -> Shown:
+    """Area, power and sustained rates beside published chips."""
+    from phaze.hardware.dies import compare_areas, compare_powers
+    from phaze.validate.silicon import check_silicon, silicon_document
+
+    areas, powers, clusters = compare_areas(), compare_powers(), check_silicon()
+    document = {
+        "area_mm2": [{**asdict(row), "error": row.error} for row in areas],
+        "design_power_w": [{**asdict(row), "error": row.error} for row in powers],
+        "clusters": silicon_document(clusters),
+    }
+
+    def show(console: "Console") -> None:
+        from phaze.report.silicon_sheet import show_comparisons, show_silicon
+
+        show_silicon(console, clusters)
+        console.print("\n[bold]Chips of version 1[/bold]\n")
+        show_comparisons(console, "Area, mm2", areas)
+        console.print()
+        show_comparisons(console, "TDP, W", powers)
+
+    return Shown(document, show)
+
+
+def rediscovery_validated() -> Shown:
+    """The best chip within a real one's area and power, beside it."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from phaze.study.rediscovery import asked, rediscovered, rediscovery_document
+
+    bar = track(asked(), "Searching", console=Console(stderr=True), transient=True)
+    document = rediscovery_document([rediscovered(chip, model) for chip, model in bar])
+
+    def show(console: "Console") -> None:
+        from phaze.report.silicon_sheet import show_rediscovery
+
+        show_rediscovery(console, document["rows"])
+
+    return Shown(document, show)
