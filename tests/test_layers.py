@@ -41,8 +41,6 @@ RANKS = {
     "__init__": 13,
     "__main__": 14,
 }
-# Functions that still call their command.
-STILL_ON_COMMANDS = ("api/answered.py", "api/operators.py", "api/plans.py", "api/runs.py", "api/tables.py")
 # A third-party module and the files that alone may import it.
 ONLY_IN = {
     "torch": ("graph/torch/",),
@@ -81,8 +79,6 @@ def test_a_room_imports_only_rooms_before_it(name: str) -> None:
         if parts[0] != "phaze" or parts[1:] in ([], ["__version__"]):
             continue
         room = parts[1]
-        if room == "cli" and name in STILL_ON_COMMANDS:
-            continue
         assert RANKS[room] < own or room == _room(name) or own == 0 == RANKS[room], f"{name} imports {imported}"
 
 

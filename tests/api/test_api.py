@@ -114,7 +114,7 @@ def test_the_other_verbs_answer() -> None:
     with pytest.raises(InputError, match="h100: unknown key 'tensor_cores'"):
         api.chip("h100", tensor_cores=16)
     assert "area" in repr(api.chip("tpu-v4"))
-    assert "operators" in repr(api.graph("gpt", sizes=GPT)) or "layer" in repr(api.graph("gpt", sizes=GPT))
+    assert "operators" in repr(api.graph(gpt=GPT)) or "layer" in repr(api.graph(gpt=GPT))
 
 
 def test_unknown_names_are_no_attributes() -> None:

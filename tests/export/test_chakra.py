@@ -138,7 +138,7 @@ def test_gradients_are_reduced_once_over_the_ranks_with_the_same_weights(
 ) -> None:
     _, found, groups = traces("replicas")
     reduced = [node for node in found[3] if node["kind"] == "COMM_COLL_NODE"]
-    graph = api.graph("gpt", sizes=GPT)
+    graph = api.graph(gpt=GPT)
     assert {node["comm_type"] for node in reduced} == {0}
     assert {tuple(groups[node["pg_name"]]) for node in reduced} == {tuple(range(8))}
     # Tied parameters are held twice where they are used twice, and reduced as often.

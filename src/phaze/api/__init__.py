@@ -11,9 +11,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from phaze.api.along import compare as compare
+    from phaze.api.along import sweep as sweep
     from phaze.api.ask import load as load
-    from phaze.api.ask import place as place
     from phaze.api.ask import price as price
+    from phaze.api.estimates import estimate as estimate
+    from phaze.api.graphs import graph as graph
     from phaze.api.library import chip as chip
     from phaze.api.library import chips as chips
     from phaze.api.library import clusters as clusters
@@ -21,48 +24,49 @@ if TYPE_CHECKING:
     from phaze.api.library import stacks as stacks
     from phaze.api.library import technologies as technologies
     from phaze.api.module import Model as Model
-    from phaze.api.operators import estimate as estimate
-    from phaze.api.operators import graph as graph
-    from phaze.api.operators import schedule as schedule
     from phaze.api.plans import plan as plan
     from phaze.api.point import evaluate as evaluate
+    from phaze.api.run_values import Compared as Compared
+    from phaze.api.run_values import Fronted as Fronted
+    from phaze.api.run_values import Searched as Searched
+    from phaze.api.run_values import Swept as Swept
     from phaze.api.runs import explain as explain
     from phaze.api.runs import export as export
     from phaze.api.runs import report as report
     from phaze.api.runs import verify as verify
+    from phaze.api.single import place as place
+    from phaze.api.single import schedule as schedule
     from phaze.api.space import Space as Space
-    from phaze.api.studies import compare as compare
     from phaze.api.studies import front as front
     from phaze.api.studies import search as search
-    from phaze.api.studies import sweep as sweep
     from phaze.api.tables import calibrate as calibrate
     from phaze.api.tables import validate as validate
-    from phaze.api.values import Compared as Compared
     from phaze.api.values import Estimated as Estimated
-    from phaze.api.values import Fronted as Fronted
     from phaze.api.values import Graphed as Graphed
     from phaze.api.values import Placed as Placed
     from phaze.api.values import Planned as Planned
     from phaze.api.values import Scheduled as Scheduled
-    from phaze.api.values import Searched as Searched
     from phaze.api.values import Sheeted as Sheeted
     from phaze.api.values import Shown as Shown
-    from phaze.api.values import Swept as Swept
 
 # Which module has what.
 HOMES: Final = MappingProxyType(
     {
-        "ask": "load place price",
+        "ask": "load price",
         "library": "chip chips clusters models stacks technologies",
         "module": "Model",
-        "operators": "estimate graph schedule",
+        "estimates": "estimate",
+        "graphs": "graph",
+        "single": "place schedule",
         "plans": "plan",
         "point": "evaluate",
         "runs": "explain export report verify",
         "space": "Space",
-        "studies": "compare front search sweep",
+        "along": "compare sweep",
+        "studies": "front search",
         "tables": "calibrate validate",
-        "values": "Compared Estimated Fronted Graphed Placed Planned Scheduled Searched Sheeted Shown Swept",
+        "run_values": "Compared Fronted Searched Swept",
+        "values": "Estimated Graphed Placed Planned Scheduled Sheeted Shown",
     }
 )
 

@@ -1,62 +1,82 @@
-"""The commands as functions."""
+"""A plan that is given, priced; and answers opened again."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from phaze.api.values import (
-    Placed,
-    Planned,
-    Searched,
-    searched,
-)
-from phaze.documents import notation_of, parse
-from phaze.errors import InfeasibleError
-from phaze.evaluate.answer import fixed_document
-from phaze.evaluate.fixed import fixed_plan
-from phaze.evaluate.job_file import reopened, run_job
-from phaze.evaluate.plan_file import require_shown_plan
-from phaze.evaluate.run_file import job_of as run_job_of
-from phaze.evaluate.run_file import read_run, with_tensor_plan
-from phaze.export.opened import read_plan
-from phaze.files import read_text
-from phaze.hardware.calibration import Basis
-from phaze.placement.answer import document_of
-from phaze.placement.answer import place as place_problem
-from phaze.placement.profile import problem_of
-from phaze.placement.shortage import Shortage
-from phaze.report.alternatives_sheet import show_alternatives
-from phaze.report.plan_sheet import show_answer
-from phaze.report.run_sheet import show_run
-from phaze.search.result_file import read_result
+from phaze.api.given import asked, told
+from phaze.api.run_values import Searched, searched
+from phaze.api.single import Source, write_trace
+from phaze.api.values import Planned, identified
+from phaze.errors import InputError
+from phaze.report.progress import on_standard_error
 
-Source = str | Path | Mapping[str, Any]
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.evaluate.training_run import Budget
+    from phaze.hardware.calibration import Basis
 
 
-def _raw(source: Source, name: str) -> tuple[Mapping[str, Any], str]:
-    """Plain values of a file or of a mapping, and what to call them."""
-    if isinstance(source, Mapping):
-        return source, name
-    text, where = read_text(str(source))
-    return parse(text, notation_of(str(source), text), where), where
+def planned_value(document: Mapping[str, Any], hbm_bytes: int, exit_code: int = 0) -> Planned:
+    """A plan's document as a value that prints as the command does."""
 
+    def draw(console: "Console") -> None:
+        from phaze.report.alternatives_sheet import show_alternatives
+        from phaze.report.run_sheet import show_run, show_what_if
 
-def _planned(document: Mapping[str, Any], hbm_bytes: int) -> Planned:
-    def draw(console: Any) -> None:
         show_run(console, document, hbm_bytes)
-        if document.get("alternatives"):
+        if "alternatives" in document:
             show_alternatives(console, document)
+            show_what_if(console, document)
 
-    return Planned(document, draw)
+    return Planned(document, draw, exit_code=exit_code)
 
 
-def price(run: Source, basis: Basis = "calibrated") -> Planned:
+def budget_of(tokens: int | str | None, terms: str | Path | None) -> "Budget | None":
+    """Tokens to train on and their terms, if any were given."""
+    if tokens is None:
+        if terms is not None:
+            raise InputError("--terms", "there is nothing to price", "add --tokens 15T")
+        return None
+    from phaze.evaluate.training_run import Budget
+    from phaze.hardware.ownership import load_run_terms
+    from phaze.units import parse_tokens
+
+    return Budget(told("--tokens", tokens, parse_tokens), load_run_terms(str(terms or "default")))
+
+
+def priced(run: Source, basis: "Basis", perfetto: str | Path | None = None, budget: "Budget | None" = None) -> Planned:
+    """The price of a run's plan; where it does not fit also what is short."""
+    from dataclasses import replace
+
+    from phaze.evaluate.answer import fixed_document
+    from phaze.evaluate.fixed import fixed_plan
+    from phaze.evaluate.job_file import run_job
+    from phaze.evaluate.run_file import job_of, read_run, with_tensor_plan
+
+    raw, where = (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
+    job = job_of(raw, where)
+    job = job if budget is None else replace(job, budget=budget)
+    problem, found = fixed_plan(job, basis)
+    if perfetto is not None:
+        write_trace(perfetto, [(where, problem, found)])
+    document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
+    if "shortage" in document:
+        from phaze.evaluate.levers import fixed_levers
+
+        levers = fixed_levers(raw, document["shortage"]["needed_bytes"], basis)
+        document["shortage"] = {**document["shortage"], "levers": levers}
+    return planned_value(document, job.chip.hbm.size_bytes, 0 if document["feasible"] else 3)
+
+
+@asked
+def price(run: Source, basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated") -> Planned:
     """What a given plan takes, whether it fits or not, as ``phaze plan --fixed``.
 
     Args:
         run: A run (``phaze.run/1``): a file, or its values.
-        basis: ``"calibrated"`` or ``"datasheet"`` constants.
+        basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
 
     Returns:
         The plan priced: seconds, memory of every stage in bytes, and ``shortage`` where it does not fit.
@@ -70,43 +90,12 @@ def price(run: Source, basis: Basis = "calibrated") -> Planned:
         >>> priced["feasible"], priced.batch_s > 0
         (True, True)
     """
-    raw, where = (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
-    job = run_job_of(raw, where)
-    problem, found = fixed_plan(job, basis)
-    document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
-    return _planned(document, job.chip.hbm.size_bytes)
+    with on_standard_error() as progress:
+        progress.step("phaze plan --fixed")
+        return identified(priced(run, basis))
 
 
-def place(profile: Source) -> Placed:
-    """The fastest split of measured layers over devices, proved, as ``phaze place``.
-
-    Args:
-        profile: Layers and devices (``phaze.profile/1``): a file, or its values.
-
-    Returns:
-        The placement: ``batch_s`` in seconds, and its stages.
-
-    Raises:
-        InfeasibleError: No split fits into memory.
-
-    Examples:
-        >>> import phaze
-        >>> layer = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 8, "activation_bytes": 4, "sharded": False}
-        >>> width = {"layers": [{"id": 0, **layer}, {"id": 1, **layer}], "edges": [{"from": 0, "to": 1, "bytes": 1}]}
-        >>> machine = {"devices": 2, "hbm_bytes": 1000, "link_bytes_per_s": 1e9, "microbatches": 4}
-        >>> values = {"schema": "phaze.profile/1", "rules": "icml24", "optimizer": "adam", "recompute": False}
-        >>> placed = phaze.place({**values, **machine, "widths": {"1": width}})
-        >>> len(placed["stages"]), placed.batch_s > 0
-        (1, True)
-    """
-    raw, where = _raw(profile, "profile")
-    problem = problem_of(dict(raw), where)
-    found = place_problem(problem)
-    if isinstance(found, Shortage):
-        raise InfeasibleError(found.sentence, dict(document_of(found)))
-    return Placed(document_of(found), lambda console: show_answer(console, where, problem, found))
-
-
+@asked
 def load(path: str | Path) -> Searched | Planned:
     """A finished search from its folder, or a plan from what ``phaze plan ... --json`` printed.
 
@@ -126,7 +115,13 @@ def load(path: str | Path) -> Searched | Planned:
         True
     """
     if Path(path).is_dir():
+        from phaze.search.result_file import read_result
+
         return searched(read_result(Path(path)), Path(path))
+    from phaze.evaluate.job_file import reopened
+    from phaze.evaluate.plan_file import require_shown_plan
+    from phaze.export.opened import read_plan
+
     document, where = read_plan(str(path))
     require_shown_plan(document, where)
-    return _planned(document, reopened(document, where).setting.chip.hbm.size_bytes)
+    return identified(planned_value(document, reopened(document, where).setting.chip.hbm.size_bytes))

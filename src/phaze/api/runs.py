@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from phaze.api.given import asked
-from phaze.api.values import Fronted, Searched, Shown, Swept, identified, sheet
+from phaze.api.run_values import Fronted, Searched, Swept
+from phaze.api.values import Shown, identified, sheet
 from phaze.errors import InputError
 from phaze.report.progress import on_standard_error
 

@@ -1,4 +1,4 @@
-"""The commands that read a study, as functions: search, front, sweep and compare."""
+"""The commands that search a study, as functions: search and front."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,9 +7,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from phaze.api.given import asked, shards
-from phaze.api.opened import asked_study, settled, study_settings, traced
+from phaze.api.opened import settled, study_settings
 from phaze.api.renamed import renamed
-from phaze.api.values import Compared, Fronted, Searched, Swept, identified, searched, sheet
+from phaze.api.run_values import Fronted, Searched, searched
+from phaze.api.values import identified, sheet
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-def _folder(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirectory[str] | None]":
+def folder_of(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirectory[str] | None]":
     """The folder of an answer, ``{name}`` in it being the study's; without ``out`` one that goes with the value."""
     if out is not None:
         return Path(str(out).replace("{name}", name)), None
@@ -120,7 +121,7 @@ def search(
         raw, origin = settled(study, model, chosen, fresh, progress, None if tp_plan is None else str(tp_plan))
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
-        folder, kept = _folder(out, checked.name)
+        folder, kept = folder_of(out, checked.name)
         question = question_of(checked, reader=origin.reader)
         papers = question.papers(toml_text(raw))
         known = finished_in(folder, papers, question.job.digest)
@@ -211,7 +212,7 @@ def front(
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
         weighed = asked_of(of, within)
-        folder, kept = _folder(out, checked.name)
+        folder, kept = folder_of(out, checked.name)
         question = question_of(checked, reader=origin.reader).fronted(weighed.document())
         job = replace(question.job, limit_s=left_of(time, began))
         processes = workers or os.cpu_count() or 1
@@ -230,127 +231,3 @@ def _shown_on(progress: "Progress") -> "Callable[[FrontProgress], None]":
         progress.count(standing.opened, standing.opened + standing.left, what, at_most=True)
 
     return watch
-
-
-@asked
-def sweep(
-    study: "Study | None" = None,
-    *,
-    model: "Models | None" = None,
-    over: str,
-    points: int = 9,
-    out: str | Path | None = None,
-    settings: Sequence[str] = (),
-    workers: int = 1,
-    engine: str = "local",
-    address: str | None = None,
-    rules: str | None = None,
-    fresh: bool = False,
-    page: bool = False,
-) -> Swept:
-    """The certified best at every value of one key of a study, as ``phaze sweep``.
-
-    Args:
-        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
-        model: Instead of a study, a model or several of them.
-        over: A key and its values, ``"training.devices=64,256"``, or a range, ``"training.devices=64..4096"``.
-        points: How many values of a range, evenly spaced by ratio.
-        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
-        settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips; 0 takes one for each core.
-        engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
-        address: With ``"ray"``: ``"auto"`` (what runs here), ``"local"``, or ``"HOST:PORT"``.
-        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
-        fresh: Trace models of your own again, whatever the cache holds.
-        page: Write its page, sweep.html, into the folder too.
-
-    Returns:
-        The sweep: ``points`` and ``page()``.
-
-    Examples:
-        >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
-        >>> sweep = phaze.sweep(study, over="training.devices=32,64", settings=["search.gap=0.01"])
-        >>> [point["value"] for point in sweep.points]
-        [32, 64]
-    """
-    with on_standard_error() as progress:
-        progress.step("phaze sweep")
-        from phaze.search.engines import engine_of
-        from phaze.study.load import with_settings
-        from phaze.study.own import with_tables
-        from phaze.sweep.over import over_of
-        from phaze.sweep.run import sweep as sweep_points
-
-        raw, origin = asked_study(study, model, study_settings(settings, rules=rules))
-        axis = over_of(over, with_tables(raw), origin.where, points)
-        traced(with_settings(raw, [axis.points[0].setting]), origin, fresh, progress)
-        folder, kept = _folder(out, str(raw["name"]))
-
-        def tell(at: int, of: int, value: str) -> None:
-            progress.count(at, of, f"searching at {axis.key} = {value}, points done")
-
-        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
-            document = sweep_points(folder, raw, origin, axis, crew, tell)
-        draw = sheet("phaze.report.sweep_sheet", "show_sweep", document, str(folder))
-        sweep = identified(Swept(document, draw, folder, kept), folder)
-        if page:
-            progress.step("writing the page")
-            sweep.page()
-    return sweep
-
-
-@asked
-def compare(
-    study: "Study | None" = None,
-    *,
-    model: "Models | None" = None,
-    chips: Sequence[str] = (),
-    runs: Sequence[str | Path] = (),
-    rows: str | Path | None = None,
-    basis: str = "space",
-    settings: Sequence[str] = (),
-    rules: str | None = None,
-    fresh: bool = False,
-) -> Compared:
-    """Throughput of every model of a study on several chips, against its baseline, as ``phaze compare``.
-
-    Args:
-        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values; without it and
-            ``model`` that of the first of ``runs``.
-        model: Instead of a study, a model or several of them.
-        chips: Presets or paths of chip files.
-        runs: Folders of searches whose chips are compared too.
-        rows: A CSV of chips and plans of others: ``chip``, keys of its file that are other, ``name``; for a plan
-            ``model``, ``tensor``, ``pipeline`` and ``microbatch``.
-        basis: Whose constants count: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
-        settings: Changes to the study, such as ``"training.batch=2048"``.
-        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
-        fresh: Trace models of your own again, whatever the cache holds.
-
-    Returns:
-        The comparison: ``rows``, one for each chip, model and placement.
-
-    Examples:
-        >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
-        >>> compared = phaze.compare(study, chips=["tpu-v4-paper"])
-        >>> {row["model"] for row in compared.rows}
-        {'bert-large'}
-    """
-    with on_standard_error() as progress:
-        progress.step("phaze compare")
-        from phaze.search.question_files import STUDY
-        from phaze.study.compared import compared
-
-        if study is None and not model and runs:
-            study = Path(runs[0]) / STUDY
-        raw, origin = settled(study, model, study_settings(settings, rules=rules), fresh, progress)
-        progress.step("placing the models on each chip")
-        others = None if rows is None else str(rows)
-        document = compared(raw, origin, list(chips), [str(run) for run in runs], basis, others)
-    return identified(Compared(document, sheet("phaze.report.compare_sheet", "show_comparison", document)))

@@ -22,7 +22,7 @@ import typer
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
 from phaze.cli.stale import is_stale, remove_caches
-from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
+from phaze.errors import InfeasibleError, PhazeError, one_line
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
@@ -65,29 +65,6 @@ def _print(show: "Callable[[Console], None]") -> None:
     with console.capture() as captured:
         show(console)
     sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
-
-
-def told(option: str, text: str, parse: Callable[[str], T]) -> T:
-    """What ``parse`` makes of an option's text, or an error that names the option."""
-    try:
-        return parse(text)
-    except ValueError as fault:
-        raise InputError(option, f"'{text}' cannot be used", str(fault)) from None
-
-
-def identified(answer: Answer, folder: Path | None = None) -> Answer:
-    """The answer with the id of its run below it: that of a folder with a certificate, else of its document."""
-
-    def show(console: "Console") -> None:
-        from phaze.report.run_id import show_answer_id, show_run_id
-
-        answer.show(console)
-        if folder is None:
-            show_answer_id(console, answer.documents[0])
-        else:
-            show_run_id(console, folder)
-
-    return Answer(answer.documents, show, answer.exit_code)
 
 
 def _tell(answer: Answer, as_json: bool, pretty: bool) -> None:
@@ -141,7 +118,7 @@ def _as_text(annotation: Any) -> Any:
         kinds = [kind]
     named = {int: "<int>", float: "<float>"}.get(kinds[0])
     if get_origin(kinds[0]) is Literal:
-        named = f"[{'|'.join(get_args(kinds[0]))}]"
+        named = f"<{'|'.join(get_args(kinds[0]))}>"
     if named is None:
         return annotation
     info = copy(about[0])
@@ -171,7 +148,7 @@ def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callabl
         def run(as_json: bool, pretty: bool, **options: Any) -> None:
             try:
                 value = function(**always, **{name: value for name, value in options.items() if value is not None})
-                answer = Answer((value.document,), value.draw, value.exit_code)
+                answer = Answer((value.document, *value.more), value.draw, value.exit_code)
             except InfeasibleError as fault:
                 if fault.draw is None:
                     raise

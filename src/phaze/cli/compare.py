@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from phaze.api import studies
+from phaze.api import along
 from phaze.cli.answer import asking
 from phaze.cli.search import Fresh, Model, Rules, Settings, Study
 
@@ -19,7 +19,7 @@ Basis = Annotated[
 ]
 
 
-@asking(studies.compare)
+@asking(along.compare)
 def compare(
     study: Study, model: Model, chips: Chips, runs: Runs, rows: ChipRows, basis: Basis, rules: Rules,
     settings: Settings, fresh: Fresh,

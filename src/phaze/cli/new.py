@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from phaze.cli.answer import Answer, answering, told
+from phaze.api.given import told
+from phaze.cli.answer import Answer, answering
 from phaze.errors import InputError, unknown_name
 
 if TYPE_CHECKING:

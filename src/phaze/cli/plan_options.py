@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from phaze.cli.graph import SOURCES
-from phaze.errors import InputError
 
 Fixed = Annotated[
     str | None, typer.Option("--fixed", help="A run (phaze.run/1) whose plan is priced; - for standard input.")
@@ -69,21 +68,6 @@ Shard = Annotated[
         "8,all; without it all."
     ),
 ]
-
-
-def shards_of(text: str | None) -> tuple[int, ...] | None:
-    """The sizes of groups that ``--shard`` names, ascending, 0 for all ranks with the same weights."""
-    if text is None:
-        return None
-    try:
-        found = {0 if part.strip() == "all" else int(part) for part in text.split(",")}
-    except ValueError:
-        raise InputError("--shard", f"'{text}' is no list of ranks", "give numbers such as 8,16 or 8,all") from None
-    if any(part.strip() == "0" for part in text.split(",")):
-        raise InputError("--shard", "0 is out of range", "give 2 ranks or more, or all")
-    return tuple(sorted(found))
-
-
 ContextWay = Annotated[
     str | None,
     typer.Option(

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from phaze.api.opened import settled
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Fresh, Settings, settled
+from phaze.cli.search import Fresh, Settings
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from phaze.api import studies
+from phaze.api import along
 from phaze.cli.answer import asking
 from phaze.cli.search import Address, Engine, Fresh, Model, Rules, Settings, Study, Workers
 
@@ -13,7 +13,7 @@ Points = Annotated[int, typer.Option("--points", help="How many values of a rang
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the sweep; {name} is the study's.")]
 
 
-@asking(studies.sweep, page=True)
+@asking(along.sweep, page=True)
 def sweep(
     *, over: Range, study: Study, model: Model, points: Points, out: Out = "runs/{name}-sweep", workers: Workers = 0,
     engine: Engine, address: Address, rules: Rules, settings: Settings, fresh: Fresh,

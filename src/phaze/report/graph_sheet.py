@@ -70,3 +70,12 @@ def _facts(total: Mapping[str, Any]) -> list[tuple[str, str]]:
         kind = row["kind"].replace("_", "-")
         pairs.append((row["pass"], f"{row['count']} x {kind} of {show(row['bytes'], 'B')}"))
     return pairs
+
+
+def show_unknown(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The operators that phaze does not know."""
+    if not rows:
+        console.print("every operator of this model is known")
+        return
+    console.print(table(("unknown operator", "module", "line"), [tuple(row.values()) for row in rows], left=3))
+    console.print("\nTo add one: a row in NAMES of phaze/graph/opset.py, see docs/graph.md.")

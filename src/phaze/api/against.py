@@ -1,9 +1,9 @@
-"""``phaze plan --against``: a plan that runs today beside the best one."""
+"""A plan that runs today beside the best one: ``phaze.plan(against=...)``."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from phaze.cli.answer import Answer
+from phaze.api.values import Planned
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,23 +45,20 @@ def launched_job(
     return launched if precision is None else replace(launched, run={**run, "precision": precision})
 
 
-def with_given(answer: Answer, launched: "Launched", basis: "Basis", progress: "Progress") -> Answer:
-    """The answer with the given plan beside it; where no plan fits there is nothing to compare with."""
-    document = answer.documents[0]
-    if "batch_s" not in document:
-        return answer
+def with_given(value: Planned, launched: "Launched", basis: "Basis", progress: "Progress") -> Planned:
+    """The best plan with the given one beside it."""
     from phaze.export.against import against_document
 
     progress.step("pricing your plan and each difference")
-    whole = {**document, "against": against_document(launched, document, basis)}
+    whole = {**value.document, "against": against_document(launched, value.document, basis)}
 
     def show(console: "Console") -> None:
         from phaze.report.against_sheet import show_against
 
-        answer.show(console)
+        value.draw(console)
         show_against(console, whole)
 
-    return Answer((whole,), show, answer.exit_code)
+    return Planned(whole, show)
 
 
 def degrees_tried(launched: "Launched | None", key: str) -> tuple[int, ...] | None:

@@ -1,0 +1,140 @@
+"""The commands that search or compare along something, as functions: sweep and compare."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from phaze.api.given import asked
+from phaze.api.opened import asked_study, settled, study_settings, traced
+from phaze.api.run_values import Compared, Swept
+from phaze.api.studies import folder_of
+from phaze.api.values import identified, sheet
+from phaze.report.progress import on_standard_error
+
+if TYPE_CHECKING:
+    from phaze.api.opened import Models, Study
+
+
+@asked
+def sweep(
+    study: "Study | None" = None,
+    *,
+    model: "Models | None" = None,
+    over: str,
+    points: int = 9,
+    out: str | Path | None = None,
+    settings: Sequence[str] = (),
+    workers: int = 1,
+    engine: str = "local",
+    address: str | None = None,
+    rules: str | None = None,
+    fresh: bool = False,
+    page: bool = False,
+) -> Swept:
+    """The certified best at every value of one key of a study, as ``phaze sweep``.
+
+    Args:
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+        model: Instead of a study, a model or several of them.
+        over: A key and its values, ``"training.devices=64,256"``, or a range, ``"training.devices=64..4096"``.
+        points: How many values of a range, evenly spaced by ratio.
+        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
+        settings: Changes to the study, such as ``"training.batch=2048"``.
+        workers: Processes that evaluate chips; 0 takes one for each core.
+        engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
+        address: With ``"ray"``: ``"auto"`` (what runs here), ``"local"``, or ``"HOST:PORT"``.
+        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        fresh: Trace models of your own again, whatever the cache holds.
+        page: Write its page, sweep.html, into the folder too.
+
+    Returns:
+        The sweep: ``points`` and ``page()``.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> sweep = phaze.sweep(study, over="training.devices=32,64", settings=["search.gap=0.01"])
+        >>> [point["value"] for point in sweep.points]
+        [32, 64]
+    """
+    with on_standard_error() as progress:
+        progress.step("phaze sweep")
+        from phaze.search.engines import engine_of
+        from phaze.study.load import with_settings
+        from phaze.study.own import with_tables
+        from phaze.sweep.over import over_of
+        from phaze.sweep.run import sweep as sweep_points
+
+        raw, origin = asked_study(study, model, study_settings(settings, rules=rules))
+        axis = over_of(over, with_tables(raw), origin.where, points)
+        traced(with_settings(raw, [axis.points[0].setting]), origin, fresh, progress)
+        folder, kept = folder_of(out, str(raw["name"]))
+
+        def tell(at: int, of: int, value: str) -> None:
+            progress.count(at, of, f"searching at {axis.key} = {value}, points done")
+
+        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+            document = sweep_points(folder, raw, origin, axis, crew, tell)
+        draw = sheet("phaze.report.sweep_sheet", "show_sweep", document, str(folder))
+        sweep = identified(Swept(document, draw, folder, kept), folder)
+        if page:
+            progress.step("writing the page")
+            sweep.page()
+    return sweep
+
+
+@asked
+def compare(
+    study: "Study | None" = None,
+    *,
+    model: "Models | None" = None,
+    chips: Sequence[str] = (),
+    runs: Sequence[str | Path] = (),
+    rows: str | Path | None = None,
+    basis: str = "space",
+    settings: Sequence[str] = (),
+    rules: str | None = None,
+    fresh: bool = False,
+) -> Compared:
+    """Throughput of every model of a study on several chips, against its baseline, as ``phaze compare``.
+
+    Args:
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values; without it and
+            ``model`` that of the first of ``runs``.
+        model: Instead of a study, a model or several of them.
+        chips: Presets or paths of chip files.
+        runs: Folders of searches whose chips are compared too.
+        rows: A CSV of chips and plans of others: ``chip``, keys of its file that are other, ``name``; for a plan
+            ``model``, ``tensor``, ``pipeline`` and ``microbatch``.
+        basis: Whose constants count: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
+        settings: Changes to the study, such as ``"training.batch=2048"``.
+        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        fresh: Trace models of your own again, whatever the cache holds.
+
+    Returns:
+        The comparison: ``rows``, one for each chip, model and placement.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> compared = phaze.compare(study, chips=["tpu-v4-paper"])
+        >>> {row["model"] for row in compared.rows}
+        {'bert-large'}
+    """
+    with on_standard_error() as progress:
+        progress.step("phaze compare")
+        from phaze.search.question_files import STUDY
+        from phaze.study.compared import compared
+
+        if study is None and not model and runs:
+            study = Path(runs[0]) / STUDY
+        raw, origin = settled(study, model, study_settings(settings, rules=rules), fresh, progress)
+        progress.step("placing the models on each chip")
+        others = None if rows is None else str(rows)
+        document = compared(raw, origin, list(chips), [str(run) for run in runs], basis, others)
+    return identified(Compared(document, sheet("phaze.report.compare_sheet", "show_comparison", document)))

@@ -1,0 +1,197 @@
+"""``phaze.estimate``: what an operator, a collective or every layer of a model takes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from phaze.api.given import asked
+from phaze.api.graphs import length_of
+from phaze.api.values import Estimated, sheet
+from phaze.errors import InputError
+from phaze.report.progress import on_standard_error
+
+if TYPE_CHECKING:
+    from phaze.api.module import Model
+    from phaze.graph import ir
+    from phaze.graph.fuse import Fusion
+    from phaze.hardware.calibration import Basis, Load
+    from phaze.hardware.chip import Chip
+    from phaze.hardware.cluster import Cluster
+
+SHEET = "phaze.report.estimate_sheet"
+
+
+@asked
+def estimate(
+    *,
+    chip: str | None = None,
+    gemm: str | Sequence[int] | None = None,
+    vector: str | tuple[str, int] | tuple[str, int, int] | None = None,
+    collective: str | tuple[str, int | str, int] | None = None,
+    graph: str | Path | None = None,
+    model: "str | Model | None" = None,
+    cluster: str | None = None,
+    tensor: int | None = None,
+    microbatch: int | None = None,
+    sequence: int | str | None = None,
+    attention: Literal["eager", "fused"] | None = None,
+    fusion: Literal["none", "chains", "elementwise", "full"] = "none",
+    basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated",
+    load: Literal["alone", "training"] = "alone",
+    residency: bool = True,
+    fresh: bool = False,
+    precision: str = "bf16",
+) -> Estimated:
+    """What an operator, a collective, or every layer of one rank of a model takes, as ``phaze estimate``.
+
+    Args:
+        chip: A preset or the path of a chip file; a collective needs none.
+        gemm: A product (batch, m, n, k) or (m, n, k), or ``"1x4096x4096x4096"``. One of ``gemm``, ``vector``,
+            ``collective``, ``graph`` and ``model`` is given.
+        vector: A vector operator (kind, elements) or (kind, elements, rows), or ``"softmax:16777216:4096"``.
+        collective: A collective (kind, bytes, ranks) over a ``cluster``, such as ``("all_reduce", "64MiB", 8)``.
+        graph: A graph's file (``phaze.graph/1``).
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
+        cluster: Over what the collectives of a model go, where ``tensor`` is above 1.
+        tensor: Tensor-parallel degree of the model; 1 if not given, of a graph's file as it was traced; so the next.
+        microbatch: Sequences of a microbatch.
+        sequence: Tokens of a sequence, or ``"32k"``.
+        attention: ``"eager"`` or ``"fused"``.
+        fusion: What is fused: ``"none"``, ``"chains"``, ``"elementwise"`` or ``"full"``.
+        basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
+        load: ``"alone"``, or ``"training"`` (at the clock that training holds).
+        residency: What the global buffer still holds spares a trip to HBM.
+        fresh: Trace a model of your own again, whatever the cache holds.
+        precision: Of a product: ``"bf16"``, ``"fp8"``, ``"mxfp8"``, ...
+
+    Returns:
+        The estimate: ``time_s`` in seconds; of an operator also bound, mapping, bytes and joules.
+
+    Examples:
+        >>> import phaze
+        >>> product = phaze.estimate(chip="h100", gemm=(4096, 4096, 4096))
+        >>> product.time_s < phaze.estimate(chip="a100-80gb", gemm=(4096, 4096, 4096)).time_s
+        True
+        >>> phaze.estimate(collective=("all_reduce", "64MiB", 8), cluster="selene").time_s > 0
+        True
+    """
+    given = {"--gemm": gemm, "--vector": vector, "--collective": collective, "--graph": graph, "--model": model}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        seen = " and ".join(named) if named else "nothing"
+        raise InputError("", f"{seen} is asked for", f"give one of {', '.join(given)}")
+    with on_standard_error() as progress:
+        progress.step("phaze estimate")
+        from phaze.hardware.library import load_chip, load_cluster
+
+        network = None if cluster is None else load_cluster(cluster)
+        if collective is not None:
+            if network is None:
+                raise InputError("--collective", "there is no cluster", "add --cluster selene")
+            return _collective(collective, network, basis)
+        if chip is None:
+            raise InputError(named[0], "there is no chip", "add --chip tpu-v4")
+        device = load_chip(chip)
+        if gemm is not None:
+            return _gemm(gemm, device, basis, load, precision)
+        if precision != "bf16":
+            raise InputError("--precision", f"'{precision}' and no product", "give it with --gemm")
+        if vector is not None:
+            return _vector(vector, device, basis, load)
+        from phaze.graph import store
+        from phaze.graph.supply.rank import Rank, rank_of
+        from phaze.graph.supply.tracing import OPENING
+
+        if model is None:
+            found = store.load(str(graph))
+        else:
+            rank = Rank(tensor, microbatch, length_of(sequence), attention)
+            progress.step(OPENING)
+            found = rank_of(model, rank, fresh, progress.counting("tracing"))
+            progress.step("costing operators")
+        return _graph(found, (device, network), basis, fusion, residency)
+
+
+def whole_field(option: str, text: str) -> int:
+    """A field of an operator that is a whole number."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise InputError(option, f"'{text}' is no whole number", "give digits alone")
+    return int(text)
+
+
+def _gemm(given: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load", precision: str) -> Estimated:
+    from phaze.cost.estimate import estimate_document, estimate_product
+    from phaze.cost.mapping import product
+    from phaze.hardware.formats import known_precision
+
+    text = given if isinstance(given, str) else "x".join(map(str, given))
+    fields = text.lower().split("x")
+    if len(fields) not in (3, 4):
+        raise InputError("--gemm", f"'{text}' has {len(fields)} sizes", "give BATCHxMxNxK such as 1x4096x4096x4096")
+    sizes = [whole_field("--gemm", field) for field in fields]
+    batch, m, n, k = sizes if len(sizes) == 4 else (1, *sizes)
+    p = product(batch, m, n, k)
+    found = estimate_product(p, chip, basis, load, known_precision(precision, "--precision"))
+
+    asked = {"gemm": {"batch": batch, "m": m, "n": n, "k": k}}
+    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "show_product", p, found, chip))
+
+
+def _vector(given: str | Sequence[str | int], chip: "Chip", basis: "Basis", load: "Load") -> Estimated:
+    from phaze.cost.estimate import estimate_document, estimate_work, vector_work
+    from phaze.cost.work import Work
+
+    text = given if isinstance(given, str) else ":".join(map(str, given))
+    kind, *numbers = text.split(":")
+    if len(numbers) not in (1, 2):
+        raise InputError("--vector", f"'{text}' is no operator", "give KIND:ELEMENTS such as softmax:16777216:4096")
+    sizes = [whole_field("--vector", number) for number in numbers]
+    found = estimate_work(Work("vector", vector=vector_work(kind, *sizes)), chip, basis, load)
+
+    rows = f" in {sizes[1]:,} rows" if len(sizes) > 1 else ""
+    title = f"{kind} of {sizes[0]:,} elements{rows}"
+    asked: dict[str, Any] = {"vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}}
+    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "show_vector", title, found, chip))
+
+
+def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Basis") -> Estimated:
+    from dataclasses import asdict
+
+    from phaze import units
+    from phaze.cost.collective import kind_named, ways
+
+    text = given if isinstance(given, str) else ":".join(map(str, given))
+    fields = text.split(":")
+    if len(fields) != 3:
+        raise InputError("--collective", f"'{text}' is no collective", "give KIND:BYTES:RANKS, all_reduce:64MiB:8")
+    try:
+        size = float(whole_field("", fields[1])) if fields[1].isdigit() else units.parse(fields[1], "B")
+    except ValueError as fault:
+        raise InputError("--collective", f"'{fields[1]}' is no size", str(fault)) from None
+    ranks = whole_field("--collective", fields[2])
+    found = ways(kind_named(fields[0]), size, ranks, cluster, basis)
+
+    title = f"{fields[0]} of {units.show(size, 'B')} over {ranks} devices of {cluster.name}"
+    asked = {"kind": fields[0], "bytes": size, "ranks": ranks}
+    measured = basis == "calibrated" and cluster.levels[0].calibration.share is not None
+    told = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
+    document = {"collective": asked, "cluster": cluster.name, "basis": told, **asdict(found[0])}
+    document["ways"] = [asdict(way) for way in found]
+    return Estimated(document, sheet(SHEET, "show_collective", title, found))
+
+
+def _graph(
+    loaded: "ir.Model", on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: "Fusion", residency: bool
+) -> Estimated:
+    from phaze.cost.layer import estimate_layers, layers_document
+    from phaze.graph.fuse import fuse
+    from phaze.hardware.trust import chip_trust
+
+    chip, cluster = on
+    model = fuse(loaded, fusion)
+    layers = estimate_layers(model, chip, cluster, basis, residency)
+    used = chip_trust(chip, basis).basis
+    asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
+    document = {**asked, "fusion": fusion, "residency": residency, **layers_document(layers)}
+    title = f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}"
+    return Estimated(document, sheet(SHEET, "show_layers", title, layers))

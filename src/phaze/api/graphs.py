@@ -1,0 +1,173 @@
+"""``phaze.graph``: the operators of one rank of a model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from phaze.api.given import asked, told
+from phaze.api.opened import announce, with_plan
+from phaze.api.renamed import renamed
+from phaze.api.values import Graphed, sheet
+from phaze.errors import InputError
+from phaze.report.progress import on_standard_error
+
+if TYPE_CHECKING:
+    from phaze.api.module import Model
+    from phaze.graph import ir
+    from phaze.graph.sources import Request
+    from phaze.report.progress import Progress
+
+Sizes = str | Mapping[str, Any]
+
+
+def length_of(sequence: int | str | None) -> int | None:
+    """A sequence as a number; ``"32k"`` is a text for one."""
+    from phaze.units import parse_length
+
+    return None if sequence is None else told("--sequence", sequence, parse_length)
+
+
+def sizes_of(family: str, sizes: Sizes, sequence: int | None) -> dict[str, Any]:
+    """Sizes of a family, a text or values; a sequence that is not among them is ``sequence``."""
+    from phaze.graph.family import check_sizes
+    from phaze.graph.sources import parse_sizes
+
+    if isinstance(sizes, str):
+        return parse_sizes(sizes, family, sequence)
+    usual = {} if sequence is None else {"sequence": sequence}
+    return check_sizes(family, {**usual, **sizes})
+
+
+def _former_sizes(model: Any = None, **options: Any) -> dict[str, Any]:
+    """A family by its name and ``sizes``, as it was given before."""
+    return {**options, str(model): options.pop("sizes")}
+
+
+@renamed(sizes=_former_sizes)
+@asked
+def graph(
+    model: "str | Model | None" = None,
+    *,
+    gpt: Sizes | None = None,
+    llama: Sizes | None = None,
+    tensor: int | None = None,
+    microbatch: int | None = None,
+    sequence: int | str | None = None,
+    attention: Literal["eager", "fused"] | None = None,
+    sequence_parallel: bool = False,
+    fusion: Literal["none", "chains", "elementwise", "full"] = "none",
+    fresh: bool = False,
+    check: bool = False,
+    tp_plan: str | Path | None = None,
+    show_plan: bool = False,
+) -> Graphed:
+    """The operators of one rank of a model, forward and backward, as ``phaze graph``.
+
+    Args:
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`. One of
+            ``model``, ``gpt`` and ``llama`` is given.
+        gpt: Sizes of a Megatron-style decoder: hidden, layers, heads, vocabulary, sequence.
+        llama: Sizes of a Llama-style decoder.
+        tensor: Tensor-parallel degree; 1 if not given, of a graph's file as it was traced. So are the next three.
+        microbatch: Sequences of a microbatch; 1 if not given.
+        sequence: Tokens of a sequence, or ``"32k"``; the model's if not given.
+        attention: ``"eager"`` (if not given) or ``"fused"``.
+        sequence_parallel: Norms and dropouts split over the tensor-parallel ranks.
+        fusion: What is fused: ``"none"``, ``"chains"``, ``"elementwise"`` or ``"full"``.
+        fresh: Trace the model again, even where its graph is bundled.
+        check: Instead: the operators that phaze does not know, ``unknown`` of the document.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
+        show_plan: Instead: the tensor-parallel plan of a model that is traced.
+
+    Returns:
+        The graph: ``document`` (``phaze.graph/1``), and ``model``, the graph itself.
+
+    Examples:
+        >>> import phaze
+        >>> graph = phaze.graph("bert-large", tensor=2)
+        >>> graph["name"], graph["tensor"]
+        ('bert-large', 2)
+    """
+    from phaze.graph import fuse, store
+    from phaze.graph.sources import Request
+
+    given = {"--model": model, "--gpt": gpt, "--llama": llama}
+    named = [key for key, value in given.items() if value]
+    if len(named) != 1:
+        problem = f"{' and '.join(named)} are given together" if named else "no model is given"
+        raise InputError("", problem, "give one of --model, --gpt, --llama")
+    length, family = length_of(sequence), "" if model else named[0].removeprefix("--")
+    with on_standard_error() as progress:
+        progress.step("phaze graph")
+        request = Request(
+            model=with_plan(model, None if tp_plan is None else str(tp_plan)) if isinstance(model, str) else "",
+            family=family,
+            sizes=sizes_of(family, gpt or llama or "", length) if family else None,
+            tensor=1 if tensor is None else tensor,
+            microbatch=1 if microbatch is None else microbatch,
+            sequence=length,
+            attention=attention or "eager",
+            sequence_parallel=sequence_parallel,
+            fresh=fresh,
+        )
+        if check:
+            return _checked(request)
+        if show_plan:
+            return _planned(request.model or family)
+        own = rank_asked(model, (tensor, microbatch, length, attention), sequence_parallel or None, request, progress)
+        found = fuse.fuse(own, fusion)
+    document = store.document_of(found)
+    return Graphed(document, sheet("phaze.report.graph_sheet", "show_graph", document), found)
+
+
+def rank_asked(
+    model: "str | Model | None",
+    at: "tuple[int | None, int | None, int | None, Literal['eager', 'fused'] | None]",
+    spread: bool | None,
+    request: "Request",
+    progress: "Progress",
+) -> "ir.Model":
+    """A rank of a model: built in, of a family, of a graph's file, or one's own, which is traced."""
+    from phaze.graph import sources
+    from phaze.graph.supply.rank import Rank, rank_of
+    from phaze.graph.supply.supply import GraphFile, Traced, supply_of
+
+    rank, place = Rank(*at, spread), request.model
+    if not isinstance(model, str | None):
+        return rank_of(model, rank, watch=progress.counting("tracing"))
+    named = ":" in place or place.endswith(".json") or "/" in place or "@" in place or Path(place).is_dir()
+    supply = supply_of(place, fresh=request.fresh) if named and not request.family else None
+    if not isinstance(supply, Traced | GraphFile):
+        return sources.load(request)
+    found = rank_of(supply, rank, watch=progress.counting("tracing"))
+    progress.clear()
+    announce(place, request.sequence)
+    return found
+
+
+def _planned(place: str) -> Graphed:
+    """The tensor-parallel plan of a model that is traced."""
+    from phaze.graph.supply.supply import Traced, supply_of
+    from phaze.graph.tensor_plan import plan_text
+
+    supply = supply_of(place)
+    if not isinstance(supply, Traced):
+        raise InputError("--show-plan", f"{place} is built in, with a plan of its own", "name your own model")
+    facts = supply.facts
+    supply.close()
+    if facts.plan is None:
+        raise InputError(place, f"its tensor-parallel plan is {facts.basis}", "there is none to show")
+    document = dict(facts.plan)
+    return Graphed(document, lambda console: console.print(plan_text(document), markup=False, soft_wrap=True, end=""))
+
+
+def _checked(request: "Request") -> Graphed:
+    """The operators of a model that phaze does not know."""
+    from phaze.graph.sources import unknown_operators
+
+    if not (request.model or request.family):
+        raise InputError("--check", "a model's file is read for it", "name the model by its place")
+    rows = [{"operator": name, "module": module, "line": line} for name, module, line in unknown_operators(request)]
+    document: dict[str, Any] = {"model": request.model or request.family, "unknown": rows}
+    draw = sheet("phaze.report.graph_sheet", "show_unknown", rows)
+    return Graphed(document, draw, exit_code=2 if rows else 0)

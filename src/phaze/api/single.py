@@ -1,0 +1,256 @@
+"""Single problems as functions: the schedule of operators on a chip, the placement of layers on devices."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from phaze.api.given import asked
+from phaze.api.graphs import length_of
+from phaze.api.opened import announce, with_plan
+from phaze.api.values import Placed, Scheduled
+from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
+from phaze.report.progress import on_standard_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from phaze.api.module import Model
+    from phaze.placement.plan import Plan
+    from phaze.placement.problem import Problem as PlacementProblem
+    from phaze.placement.shortage import Shortage
+    from phaze.report.progress import Progress
+    from phaze.schedule.problem import Problem, Schedule
+    from phaze.schedule.solve import Known
+
+Source = str | Path | Mapping[str, Any]
+Sources = Source | Sequence[Source]
+T = TypeVar("T")
+# A file, its problem and the answer, and the answer's document.
+Answered = tuple[str, Any, Any, Mapping[str, Any]]
+
+
+def _each(
+    sources: Sources, answer: Callable[[Source], Answered], what: str, progress: "Progress"
+) -> tuple[list[Answered], list[Mapping[str, Any]]]:
+    """The answers of one source or of several, and all documents in order; of several a bad one is its sentence."""
+    several = isinstance(sources, list | tuple)
+    every: Sequence[Source] = sources if several else [sources]  # type: ignore[assignment, list-item]
+    answers, documents = list[Answered](), list[Mapping[str, Any]]()
+    for done, source in enumerate(every):
+        progress.count(done, len(every), what)
+        try:
+            answers.append(answer(source))
+            documents.append(answers[-1][3])
+        except PhazeError as fault:
+            if not several or fault.exit_code != InputError.exit_code:
+                raise
+            sentence = one_line(str(fault))
+            progress.say(f"phaze: {sentence}\n")
+            documents.append({"error": sentence})
+    return answers, documents
+
+
+def _drawn(answers: Sequence[Answered], show: Callable[..., None]) -> "Callable[[Console], None]":
+    """What draws every answer, a blank line between them."""
+
+    def draw(console: "Console") -> None:
+        for index, (where, problem, found, _) in enumerate(answers):
+            if index:
+                console.print()
+            show(console, where, problem, found)
+
+    return draw
+
+
+@asked
+def place(profile: Sources, *, perfetto: str | Path | None = None) -> Placed:
+    """The fastest split of measured layers over devices, proved, as ``phaze place``.
+
+    Args:
+        profile: Layers and devices (``phaze.profile/1``): a file, its values, or a list of them; of a list the value is
+            the first, ``more`` the rest, and what cannot be used is ``{"error": ...}``.
+        perfetto: A file for the timeline, for ui.perfetto.dev.
+
+    Returns:
+        The placement: ``batch_s`` in seconds, and its stages.
+
+    Raises:
+        InfeasibleError: No split fits into memory.
+
+    Examples:
+        >>> import phaze
+        >>> layer = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 8, "activation_bytes": 4, "sharded": False}
+        >>> width = {"layers": [{"id": 0, **layer}, {"id": 1, **layer}], "edges": [{"from": 0, "to": 1, "bytes": 1}]}
+        >>> machine = {"devices": 2, "hbm_bytes": 1000, "link_bytes_per_s": 1e9, "microbatches": 4}
+        >>> values = {"schema": "phaze.profile/1", "rules": "icml24", "optimizer": "adam", "recompute": False}
+        >>> placed = phaze.place({**values, **machine, "widths": {"1": width}})
+        >>> len(placed["stages"]), placed.batch_s > 0
+        (1, True)
+    """
+    from phaze.placement.shortage import Shortage
+
+    with on_standard_error() as progress:
+        progress.step("phaze place")
+        answers, documents = _each(profile, _placed, "placing profiles", progress)
+    short = [found for _, _, found, _ in answers if isinstance(found, Shortage)]
+    if perfetto is not None:
+        write_trace(perfetto, [(where, problem, found) for where, problem, found, _ in answers if found not in short])
+
+    def show(console: "Console", where: str, problem: "PlacementProblem", found: "Plan | Shortage") -> None:
+        from phaze.report.plan_sheet import show_answer
+
+        show_answer(console, where, problem, found)
+
+    if short and not isinstance(profile, list | tuple):
+        raise InfeasibleError(short[0].sentence, dict(documents[0]), _drawn(answers, show))
+    code = 2 if len(answers) < len(documents) else 3 if short else 0
+    return Placed(documents[0], _drawn(answers, show), exit_code=code, more=tuple(documents[1:]))
+
+
+def _placed(source: Source) -> Answered:
+    from phaze.documents import notation_of, parse
+    from phaze.files import read_text
+    from phaze.placement.answer import checked_document
+    from phaze.placement.answer import place as place_problem
+    from phaze.placement.profile import problem_of
+
+    if isinstance(source, Mapping):
+        raw, where = dict(source), "profile"
+    else:
+        text, where = read_text(str(source))
+        raw = parse(text, notation_of(str(source), text), where)
+    problem = problem_of(raw, where)
+    try:
+        found = place_problem(problem)
+    except InputError as fault:
+        raise InputError(f"{where}: {fault.where}", fault.problem, fault.remedy) from None
+    return where, problem, found, checked_document(problem, found)
+
+
+def write_trace(path: str | Path, plans: "Sequence[tuple[str, PlacementProblem, Plan]]") -> None:
+    """Write the timelines of plans to a file for ui.perfetto.dev."""
+    from phaze.documents import dumps
+    from phaze.files import write_whole
+    from phaze.report.plan_trace import plan_trace
+
+    write_whole(Path(path), dumps(plan_trace(plans)) + "\n")
+
+
+@asked
+def schedule(
+    operators: Sources | None = None,
+    *,
+    model: "str | Model | None" = None,
+    chip: str | None = None,
+    layer: str | None = None,
+    pass_: Literal["forward", "backward"] | None = None,
+    cluster: str | None = None,
+    stack: str | None = None,
+    rules: str | None = None,
+    tensor: int | None = None,
+    microbatch: int | None = None,
+    sequence: int | str | None = None,
+    attention: Literal["eager", "fused"] | None = None,
+    sequence_parallel: bool = False,
+    basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated",
+    scheduler: Literal["exact", "list", "cpsat", "ilp"] = "exact",
+    perfetto: str | Path | None = None,
+    tp_plan: str | Path | None = None,
+    fresh: bool = False,
+) -> Scheduled:
+    """The least makespan of operators on one chip, with a proof, as ``phaze schedule``.
+
+    Args:
+        operators: A file (``phaze.operators/1``), its values, or a list of them. One of ``operators`` and ``model`` is
+            given.
+        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
+        chip: A preset or the path of a chip file, for a model.
+        layer: The layer's name; without it the most repeated one.
+        pass_: ``"forward"`` or ``"backward"``; without it both: the value is the forward pass, ``more`` has the other.
+        cluster: Over what collectives go; without it the usual cluster of the chip.
+        stack: The training framework; without it the usual one of the chip.
+        rules: The rules of scheduling; without them those of the stack.
+        tensor: Tensor-parallel degree.
+        microbatch: Sequences of a microbatch.
+        sequence: Tokens of a sequence, or ``"32k"``.
+        attention: ``"eager"`` or ``"fused"``; without it the stack's.
+        sequence_parallel: Norms and dropouts split over the tensor-parallel ranks.
+        basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
+        scheduler: ``"exact"``, ``"list"`` (states its gap), ``"cpsat"``, or ``"ilp"`` (the published program).
+        perfetto: A file for the timeline, for ui.perfetto.dev.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
+        fresh: Trace the model again, whatever the cache holds.
+
+    Returns:
+        The schedule: ``makespan_s`` in seconds, ``lower_bound_s`` and every operator's start.
+
+    Examples:
+        >>> import phaze
+        >>> layer = phaze.schedule(model="bert-large", chip="tpu-v4", stack="ideal")
+        >>> layer["optimal"], layer.makespan_s >= layer["lower_bound_s"]
+        (True, True)
+    """
+    if (model is None) == (not operators):
+        remedy = "e.g. --model llama2-7b --chip tpu-v4"
+        raise InputError("schedule", "give either files of operators or --model", remedy)
+    with on_standard_error() as progress:
+        progress.step("phaze schedule")
+        from phaze.schedule.solve import solve
+
+        known: Known = {}
+        if operators:
+            answers, documents = _each(
+                operators, lambda source: _scheduled(source, scheduler, known), "scheduling files", progress
+            )
+        elif chip is None:
+            raise InputError("--model", "there is no chip", "add --chip tpu-v4")
+        else:
+            from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
+            from phaze.graph.supply.rank import Rank, rank_of
+            from phaze.graph.supply.supply import GraphFile, supply_of
+            from phaze.graph.supply.tracing import OPENING
+
+            place = with_plan(model, None if tp_plan is None else str(tp_plan)) if isinstance(model, str) else ""
+            length, setting = length_of(sequence), setting_of(chip, cluster, stack, basis, rules)
+            progress.step(OPENING)
+            supply = model if model is not None and not isinstance(model, str) else supply_of(place, fresh=fresh)
+            kernels = attention or (None if isinstance(supply, GraphFile) else setting.stack.attention)
+            rank = Rank(tensor, microbatch, length, kernels, sequence_parallel or None)
+            traced = rank_of(supply, rank, watch=progress.counting("tracing"))
+            progress.clear()
+            if place:
+                announce(place, length)
+            progress.step("scheduling operators")
+            passes = layer_passes(traced, layer, PASSES if pass_ is None else (pass_,), setting)
+            found = [solve(one.problem, scheduler, known=known) for one in passes]
+            documents = [{**own.document(), "of": one.of} for one, own in zip(passes, found, strict=True)]
+            answers = [(one.title, one.shown, own, {}) for one, own in zip(passes, found, strict=True)]
+    if perfetto is not None:
+        from phaze.documents import dumps
+        from phaze.files import write_whole
+        from phaze.report.trace import schedule_trace
+
+        write_whole(Path(perfetto), dumps(schedule_trace([answer[:3] for answer in answers])) + "\n")
+
+    def show(console: "Console", where: str, problem: "Problem", found: "Schedule") -> None:
+        from phaze.report.gantt import show_schedule
+
+        show_schedule(console, where, problem, found)
+
+    code = 2 if len(answers) < len(documents) else 0
+    return Scheduled(documents[0], _drawn(answers, show), exit_code=code, more=tuple(documents[1:]))
+
+
+def _scheduled(source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], known: "Known") -> Answered:
+    from phaze.documents import check
+    from phaze.schedule.files import OperatorsFile, load_problem
+    from phaze.schedule.solve import solve
+
+    where = "operators" if isinstance(source, Mapping) else str(source)
+    problem = check(OperatorsFile, source, where).value() if isinstance(source, Mapping) else load_problem(where)
+    found = solve(problem, scheduler, known=known)
+    if found.effort.method == "large":
+        many = f"{len(problem.operators):,} operators are many: a list schedule and a bound, no proof."
+        sys.stderr.write(f"phaze: {where}: {many}\n")
+    return where, problem, found, found.document()
