@@ -47,7 +47,7 @@ ONLY_IN = {
     "transformers": ("graph/torch/",),
     "ortools": ("schedule/cpsat.py", "schedule/ilp.py", "bench/plain_cpsat.py"),
     "ray": ("search/engine_ray.py",),
-    "matplotlib": ("api/plots.py", "api/values.py"),
+    "matplotlib": ("api/plots.py", "api/run_values.py", "api/values.py"),
     "pyarrow": ("export/parquet.py",),
     "numba": ("compiled/",),
 }

@@ -105,75 +105,43 @@ def test_a_given_plan_is_never_faster_than_the_best() -> None:
     assert best.batch_s <= api.evaluate("bert-large", "a100-80gb", "selene", split, **job).batch_s
 
 
-# Options that a function has by another name, or not at all, and why; what is not listed has the option's name.
-SCREEN = "what is drawn: the value prints and draws itself"
-FILES = "takes one at a time"
-SEVERAL = "several of them: a list"
-MODEL = "study takes models too"
-OWN = "a phaze.Model states its own"
-CLUSTER = "Ray is started by the command"
-OTHERWISE: dict[str, dict[str, tuple[str | None, str]]] = {
-    "plan": {
-        "datasheet": ("basis", "a basis by name"),
-        "fixed": (None, "phaze.price"),
-        "html": (None, SCREEN),
-        "perfetto": (None, SCREEN),
-        "tp_plan": (None, OWN),
-    },
+# Options whose parameter has another name, and why; every other has the option's name.
+OTHERWISE: dict[str, dict[str, tuple[str, str]]] = {
     "compare": {
-        "chip": ("chips", SEVERAL), "run": ("runs", SEVERAL), "chips": ("rows", "chip= is taken by names"),
-        "model": ("study", MODEL), "set": ("settings", "set is a word of Python"),
+        "--chip": ("chips", "several of them"), "--run": ("runs", "several of them"),
+        "--chips": ("rows", "chips= are names"), "--set": ("settings", "set is a type of Python"),
     },
-    "search": {
-        "model": ("study", MODEL), "set": ("settings", "set is a word of Python"), "tp_plan": (None, OWN),
-        "engine": (None, CLUSTER), "address": (None, CLUSTER),
-    },
-    "front": {"model": ("study", MODEL), "set": ("settings", "set is a word of Python")},
-    "sweep": {
-        "model": ("study", MODEL), "set": ("settings", "set is a word of Python"),
-        "engine": (None, CLUSTER), "address": (None, CLUSTER),
-    },
-    "verify": {"all": (None, "every chip is checked anyway")},
-    "validate": {"set": ("sets", SEVERAL)},
-    "graph": {
-        "gpt": ("sizes", "model names the family"), "llama": ("sizes", "model names the family"),
-        "check": (None, "a test of the bundled graphs"), "show_plan": (None, SCREEN), "tp_plan": (None, OWN),
-    },
-    "estimate": {"graph": ("model", "a graph's file is a model")},
-    "schedule": {
-        "files": ("operators", FILES), "pass": ("pass_", "pass is a word of Python"), "perfetto": (None, SCREEN),
-        "tp_plan": (None, OWN), "fresh": (None, "phaze.graph(fresh=True) traces again"),
-    },
-    "place": {"files": ("profile", FILES), "perfetto": (None, SCREEN)},
+    "search": {"--set": ("settings", "set is a type of Python")},
+    "front": {"--set": ("settings", "set is a type of Python")},
+    "sweep": {"--set": ("settings", "set is a type of Python")},
+    "verify": {"--all": ("all_", "all is a function of Python")},
+    "schedule": {"--pass": ("pass_", "pass is a word of Python")},
+    "validate": {"--set": ("sets", "several of them"), "--rows": ("every", "rows= is the file")},
 }  # fmt: skip
-# Defaults that differ, and why.
+# Defaults that are the command's own, and why.
+ONE_PROCESS = "a process that Python starts runs the script that started it again"
+FOLDER = "a value of Python keeps its folder as long as it lives"
 DEFAULTS = {
-    ("search", "workers"): "a process that Python starts runs the script that started it again",
-    ("front", "workers"): "a process that Python starts runs the script that started it again",
-    ("sweep", "workers"): "a process that Python starts runs the script that started it again",
-    ("graph", "tensor"): "of a graph's file as it was traced", ("graph", "microbatch"): "of a graph's file",
-    ("graph", "attention"): "of a graph's file", ("graph", "model"): "a family may stand in its place",
-    ("estimate", "tensor"): "of a graph's file", ("estimate", "microbatch"): "of a graph's file",
-    ("estimate", "attention"): "of a graph's file",
+    ("search", "workers"): ONE_PROCESS, ("front", "workers"): ONE_PROCESS, ("sweep", "workers"): ONE_PROCESS,
+    ("search", "out"): FOLDER, ("front", "out"): FOLDER, ("sweep", "out"): FOLDER,
 }  # fmt: skip
-SHARED = ("json", "pretty", "help")
+# Parameters that are no option, and why.
+NO_OPTION = {("search", "page"), ("front", "page"), ("sweep", "page")}  # a command always writes its page
 ANSWERING = sorted(name for name in get_command(app).commands if name in phaze.__all__)  # type: ignore[attr-defined]
 
 
-def _options(name: str) -> dict[str, Any]:
-    """The options of a command by name, with their defaults; a list that is empty or not given is none."""
+def _options(name: str) -> dict[str, tuple[str, Any]]:
+    """The options of a command by name, each with its parameter and its default; an empty list is none."""
     found = {}
     for option in get_command(app).commands[name].params:  # type: ignore[attr-defined]
-        called = option.opts[0].lstrip("-").replace("-", "_")
-        if called not in SHARED:
-            found[called] = option.default
+        called = next(one for one in option.opts if not one.startswith("-") or one.startswith("--"))
+        if option.name not in ("as_json", "pretty", "help"):
+            found[called] = (option.name, option.default)
     return found
 
 
 def _plain_default(value: Any) -> Any:
-    if value in (None, (), [], "", False, inspect.Parameter.empty):
-        return None
-    return 0.06 if value == "6%" else value
+    return None if value in (None, (), [], "", False, inspect.Parameter.empty) else value
 
 
 @pytest.mark.parametrize("name", ANSWERING)
@@ -181,16 +149,14 @@ def test_every_option_is_a_parameter_of_the_same_name_and_default(name: str) -> 
     options, parameters = _options(name), dict(inspect.signature(getattr(api, name)).parameters)
     told = OTHERWISE.get(name, {})
     assert set(told) <= set(options), "an option that is not there any more"
-    for option, default in options.items():
-        called, _ = told.get(option, (option, ""))
-        if called is None:
-            assert option not in parameters
-            continue
-        assert called in parameters, f"phaze {name} --{option}"
-        if called == option and (name, option) not in DEFAULTS:
-            assert _plain_default(default) == _plain_default(parameters[called].default), option
-    named = {called for called, _ in (told.get(option, (option, "")) for option in options)}
-    assert set(parameters) - named <= {"basis"}, "a parameter that is no option"
+    for option, (parameter, default) in options.items():
+        assert parameter == told.get(option, (option.lstrip("-").replace("-", "_"), ""))[0], option
+        if (name, parameter) not in DEFAULTS:
+            assert _plain_default(default) == _plain_default(parameters[parameter].default), option
+        else:
+            assert default != parameters[parameter].default, "no longer an exception"
+    named = {parameter for parameter, _ in options.values()}
+    assert {(name, parameter) for parameter in set(parameters) - named} <= NO_OPTION, "a parameter that is no option"
 
 
 @pytest.mark.parametrize(
