@@ -1,6 +1,6 @@
 """The few kinds of failure, each one sentence that says where, what was seen, and what to change."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
@@ -32,13 +32,12 @@ class InputError(PhazeError):
 
 
 class InfeasibleError(PhazeError):
-    """The question is well put and nothing satisfies it; ``document`` holds the shortage and its levers, and ``draw``
-    shows them on a console, where there is more to show than the sentence."""
+    """The question is well put and nothing satisfies it; ``document`` holds the shortage and its levers."""
 
     exit_code: ClassVar[int] = 3
 
-    def __init__(self, sentence: str, document: Mapping[str, Any], draw: Callable[[Any], None] | None = None) -> None:
-        self.document, self.draw = dict(document), draw
+    def __init__(self, sentence: str, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
         super().__init__(sentence)
 
     def __reduce__(self) -> tuple[type["InfeasibleError"], tuple[str, dict[str, Any]]]:

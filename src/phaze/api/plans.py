@@ -12,7 +12,7 @@ from phaze.api.graphs import Sizes, length_of, sizes_of
 from phaze.api.opened import announce, with_plan
 from phaze.api.renamed import renamed
 from phaze.api.single import Source, write_trace
-from phaze.api.values import Planned, Shown, identified, sheet
+from phaze.api.values import NothingFitsError, Planned, Shown, identified, sheet
 from phaze.errors import InfeasibleError, InputError
 from phaze.report.progress import on_standard_error
 
@@ -264,7 +264,7 @@ def planned_answer(
         title = f"{asked.model} on {asked.devices:,} x {asked.chip}, {request.setting.cluster.label}"
         document = shortage_document(short, request.setting)
         shown = identified(Shown(document, sheet("phaze.report.plan_sheet", "show_shortage", title, short, True)))
-        raise InfeasibleError(document["shortage"]["sentence"], document, shown.draw)
+        raise NothingFitsError(document["shortage"]["sentence"], document, shown.draw)
     if perfetto is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     whole = planned_document(request, found, *usual_plans(request, found), asked)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from phaze.api.given import asked
 from phaze.api.graphs import length_of
 from phaze.api.opened import announce, with_plan
-from phaze.api.values import Placed, Scheduled
-from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
+from phaze.api.values import NothingFitsError, Placed, Scheduled
+from phaze.errors import InputError, PhazeError, one_line
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def place(profile: Sources, *, perfetto: str | Path | None = None) -> Placed:
         show_answer(console, where, problem, found)
 
     if short and not isinstance(profile, list | tuple):
-        raise InfeasibleError(short[0].sentence, dict(documents[0]), _drawn(answers, show))
+        raise NothingFitsError(short[0].sentence, dict(documents[0]), _drawn(answers, show))
     code = 2 if len(answers) < len(documents) else 3 if short else 0
     return Placed(documents[0], _drawn(answers, show), exit_code=code, more=tuple(documents[1:]))
 

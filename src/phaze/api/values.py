@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from phaze.errors import InputError
+from phaze.errors import InfeasibleError, InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +56,14 @@ class Shown:
 
     def __getitem__(self, key: str) -> Any:
         return self.document[key]
+
+
+class NothingFitsError(InfeasibleError):
+    """Nothing is feasible, and there is more to show of it than a sentence: ``draw`` shows it on a console."""
+
+    def __init__(self, sentence: str, document: Mapping[str, Any], draw: Show) -> None:
+        super().__init__(sentence, document)
+        self.draw = draw
 
 
 def identified(value: S, folder: Path | None = None, document: Mapping[str, Any] | None = None) -> S:

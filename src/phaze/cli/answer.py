@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, g
 
 import typer
 
+from phaze.api.values import NothingFitsError
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
 from phaze.cli.stale import is_stale, remove_caches
@@ -149,9 +150,7 @@ def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callabl
             try:
                 value = function(**always, **{name: value for name, value in options.items() if value is not None})
                 answer = Answer((value.document, *value.more), value.draw, value.exit_code)
-            except InfeasibleError as fault:
-                if fault.draw is None:
-                    raise
+            except NothingFitsError as fault:
                 answer = Answer((fault.document,), fault.draw, fault.exit_code)
             _tell(answer, as_json, pretty)
 
