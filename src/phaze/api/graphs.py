@@ -38,9 +38,9 @@ def sizes_of(family: str, sizes: Sizes, sequence: int | None) -> dict[str, Any]:
     return check_sizes(family, {**usual, **sizes})
 
 
-def _former_sizes(model: Any = None, **options: Any) -> dict[str, Any]:
+def _former_sizes(model: Any = None, *, sizes: Any, **options: Any) -> dict[str, Any]:
     """A family by its name and ``sizes``, as it was given before."""
-    return {**options, str(model): options.pop("sizes")}
+    return {**options, str(model): sizes}
 
 
 @renamed(sizes=_former_sizes)
