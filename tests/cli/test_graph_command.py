@@ -76,8 +76,14 @@ WRONG: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("hidden: 'many' is not", ("--gpt", GPT.replace("4096", "many"), "--sequence", 64)),
     ("heads 32 of gpt does not divide by 3", ("--gpt", GPT, "--sequence", 64, "--tensor", 3)),
     ("there is no such file", ("--model", "none.json")),
-    ("'flash' is not one of 'eager', 'fused'", ("--model", "bert-large", "--attention", "flash")),
-    ("is not one of 'none', 'chains', 'elementwise', 'full'", ("--model", "bert-large", "--fusion", "all")),
+    (
+        "--attention: unknown attention 'flash'; allowed: eager, fused",
+        ("--model", "bert-large", "--attention", "flash"),
+    ),
+    (
+        "--fusion: unknown fusion 'all'; allowed: chains, elementwise, full, none",
+        ("--model", "bert-large", "--fusion", "all"),
+    ),
 )
 
 

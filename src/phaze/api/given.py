@@ -8,7 +8,7 @@ from functools import wraps
 from inspect import signature
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from phaze.errors import InputError, unknown_name
 
@@ -107,8 +107,8 @@ def shards(value: str | int | Iterable[int] | None) -> tuple[int, ...] | None:
 
 def _reader(annotation: Any) -> Reader | None:
     """What reads a parameter of this type; None where it is taken as it is."""
-    kinds = [kind for kind in (get_args(annotation) if isinstance(annotation, UnionType) else (annotation,))
-             if kind is not NoneType]  # fmt: skip
+    either = get_origin(annotation) in (UnionType, Union)
+    kinds = [kind for kind in (get_args(annotation) if either else (annotation,)) if kind is not NoneType]
     if kinds == [int]:
         return whole
     if kinds == [float]:
