@@ -159,52 +159,6 @@ def test_every_option_is_a_parameter_of_the_same_name_and_default(name: str) -> 
     assert {(name, parameter) for parameter in set(parameters) - named} <= NO_OPTION, "a parameter that is no option"
 
 
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [
-        ("plan", {"model": "llama9", "chip": "h100", "devices": 8, "batch": 8}),
-        ("plan", {"model": "llama2-7b", "chip": "h900", "devices": 8, "batch": 8}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": "few"}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "sequence": "long"}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "zero": 7}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "cluster": "moon"}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "stack": "none-such"}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "precision": "fp1"}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "tokens": "lots"}),
-        ("plan", {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "imbalance": 0.5}),
-        ("plan", {"against": "nothing.sh", "chip": "h100"}),
-        ("explain", {"run": "nothing"}),
-        ("report", {"run": "nothing"}),
-        ("export", {"run": "nothing", "to": "csv"}),
-        ("export", {"run": "nothing", "to": "csw"}),
-        ("calibrate", {"measurements": "nothing.csv", "chip": "h100"}),
-        ("chips", {"name": "h900"}),
-        ("clusters", {"name": "moon"}),
-        ("stacks", {"name": "none-such"}),
-        ("technologies", {"name": "n900"}),
-        ("models", {"name": "llama9"}),
-        ("estimate", {"collective": ("all_reduce", "64MiB", 8), "cluster": "moon"}),
-        ("schedule", {"model": "llama9", "chip": "h100"}),
-        ("graph", {"model": "llama9"}),
-    ],
-)
-def test_a_bad_value_is_the_same_sentence(
-    command: str, options: dict[str, Any], phaze: Phaze, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    positional = {"run", "measurements", "name"}
-    words = [str(value) for key, value in options.items() if key in positional]
-    for key, value in options.items():
-        text = ":".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        words += [] if key in positional else [f"--{key.replace('_', '-')}", text]
-    with pytest.raises((InputError, OSError)) as fault:
-        getattr(api, command)(**options)
-    ran = phaze(command, *words)
-    assert ran.code == 2
-    sentence = " ".join(str(getattr(fault.value, "problem", "") or fault.value).split())
-    assert sentence in " ".join(ran.err.split()) or isinstance(fault.value, OSError)
-
-
 def test_former_names_of_parameters_work_with_a_note() -> None:
     job: dict[str, Any] = {"chip": "a100-80gb", "devices": 8, "batch": 32}
     with pytest.warns(DeprecationWarning, match="is called tensor= now"):

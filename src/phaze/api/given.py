@@ -3,6 +3,7 @@
 What cannot be used is refused in the command's words, and a parameter is named as its option is: ``--batch``.
 """
 
+import os
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
@@ -15,6 +16,8 @@ from phaze.errors import InputError, unknown_name
 P = ParamSpec("P")
 T = TypeVar("T")
 Reader = Callable[[str, Any], Any]
+# How much of a path a sentence repeats: a system refuses names from 256 characters on, some of thousands.
+LONGEST_NAME = 200
 
 
 def option_of(parameter: str) -> str:
@@ -120,6 +123,17 @@ def _reader(annotation: Any) -> Reader | None:
     return None
 
 
+def file_fault(fault: OSError) -> InputError | None:
+    """What is wrong with a file that was named; None of one of the package: that is nobody else's fault."""
+    named = fault.filename
+    if named is None or isinstance(named, int):
+        return None
+    path = os.fsdecode(named)
+    if Path(path).absolute().is_relative_to(Path(__file__).parents[1]):
+        return None
+    return InputError(path[:LONGEST_NAME], fault.strerror or "it cannot be used")
+
+
 def asked(function: Callable[P, T]) -> Callable[P, T]:
     """Let a function take its numbers, paths and choices as its command does, and refuse what they cannot be."""
     taken = signature(function)
@@ -132,6 +146,12 @@ def asked(function: Callable[P, T]) -> Callable[P, T]:
             reader = readers[name]
             if reader is not None and value is not None:
                 bound.arguments[name] = reader(option_of(name), value)
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except OSError as fault:
+            said = file_fault(fault)
+            if said is None:
+                raise
+            raise said from fault
 
     return called

@@ -67,12 +67,15 @@ def explain(
         from phaze.explain.run import OtherModelsAndChips, explanation
         from phaze.files import write_whole
         from phaze.report.explanation_file import EXPLANATION, kept_with
+        from phaze.study.compared import named_chip
 
         if error is not None and not 0 < error < 1:
             raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
         within, processes, folder = share_of(flatness), workers or os.cpu_count() or 1, Path(place_of(run))
         question = question_of(str(folder))
         held = held_out_job(str(folder), question, list(held_out)) if held_out else None
+        for name in beside:  # before anything takes its time
+            named_chip(name, question.job, "--beside")
         others = OtherModelsAndChips(held, tuple(beside), regret)
         told = progress.step
         said = explanation(question, error, ranges, processes, told, list(instead), within, constants, others)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, g
 
 import typer
 
+from phaze.api.given import file_fault
 from phaze.api.values import NothingFitsError
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
@@ -36,9 +37,6 @@ T = TypeVar("T")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 Pretty = Annotated[bool, typer.Option("--pretty", help="With --json: indent the document.")]
-
-# How much of a path a sentence repeats: a system refuses names from 256 characters on, some of thousands.
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +190,6 @@ def exit_code_of(app: typer.Typer, arguments: list[str], interrupted: Callable[[
     return code if isinstance(code, int) else 0
 
 
-def _is_ours(path: str | bytes | int) -> bool:
-    """Whether a path lies in the package: what is wrong there is nobody else's fault."""
-    return not isinstance(path, int) and Path(os.fsdecode(path)).absolute().is_relative_to(Path(__file__).parents[1])
-
-
 def _code_of(fault: BaseException, as_json: bool) -> int:
     """What went wrong, as a sentence and an exit code."""
     if isinstance(fault, typer.TyperException):
@@ -210,9 +203,8 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
         return 0
     if not isinstance(fault, Exception) or os.environ.get("PHAZE_TRACEBACK"):
         raise fault
-    if isinstance(fault, OSError) and fault.filename is not None and not _is_ours(fault.filename):
-        sentence = f"{one_line(os.fsdecode(fault.filename)[:LONGEST_NAME])}: {fault.strerror}."
-        return _failure(sentence, {"error": sentence}, 2, as_json)
+    if isinstance(fault, OSError) and (said := file_fault(fault)) is not None:
+        return _failure(str(said), {"error": str(said)}, said.exit_code, as_json)
     if is_stale(fault):
         remove_caches(Path(__file__).parents[1])
         sentence = "compiled kernels of an older version were in the way and are removed; run the command again"

@@ -1,0 +1,152 @@
+"""A wrong value of any parameter is refused by the function with the very sentence that the command prints."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from phaze import api
+from phaze.cli.main import app
+from phaze.errors import PhazeError
+from tests.conftest import Ran
+from tests.report.runs import SPACE, STUDY
+
+Phaze = Callable[..., Ran]
+ROOT = Path(__file__).parents[2]
+JOB = {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "tensor": "1", "microbatch": "1"}
+FIXED = {"fixed": f"{ROOT}/examples/run.json"}
+GPT = "hidden=1024,layers=2,heads=16,vocabulary=512,sequence=64"
+PRODUCT = {"gemm": "64x64x64", "chip": "h100"}
+LAYER = {"model": "bert-large", "chip": "tpu-v4"}
+QUESTION = {"study": "study.toml"}
+OF_STUDY: dict[str, Any] = {
+    "study": "nothing.toml", "model": {"model": ["bert-larg"]}, "settings": ["training.batch"], "rules": "law",
+}  # fmt: skip
+# Of every parameter a value that cannot be used: beside what else is given, or a dict of all that is given.
+USUAL: dict[str, Mapping[str, Any]] = {
+    "plan": JOB, "search": QUESTION, "front": {**QUESTION, "of": "throughput,area"},
+    "sweep": {**QUESTION, "over": "training.devices=32,64"}, "compare": QUESTION, "explain": {"run": "run"},
+    "verify": {"run": "run"}, "report": {"run": "run"}, "export": {"run": "run", "to": "csv"},
+    "estimate": PRODUCT, "schedule": LAYER, "graph": {"model": "bert-large"},
+    "place": {"profile": f"{ROOT}/examples/profile.json"},
+    "calibrate": {"measurements": "measured.csv", "chip": "a100-80gb"},
+}  # fmt: skip
+WRONG: dict[str, dict[str, Any]] = {
+    "plan": {
+        "model": "llama9", "chip": "h900", "devices": "many", "batch": "few", "gpt": {**JOB, "gpt": GPT},
+        "llama": {"llama": "hidden", "chip": "h100", "devices": 8, "batch": 8}, "cluster": "moon",
+        "stack": "none-such", "sequence": "long", "microbatch": "x", "tensor": "0", "zero": "7", "recompute": "what",
+        "attention": "what", "chunks": "1,x", "headroom": "99%", "tokens": "lots", "terms": "default",
+        "context": "0", "expert": "few", "precision": "fp1", "shard": "0", "family": "what", "context_way": "what",
+        "imbalance": "0.5", "capacity": "none", "against": "nothing.sh", "over": ["wings=1"],
+        "certificate": {**FIXED, "certificate": "x"}, "fixed": {"fixed": "nothing.json"},
+        "html": {**FIXED, "html": "file/page.html"}, "perfetto": {**FIXED, "perfetto": "file/trace.json"},
+        "tp_plan": "x.toml",
+    },
+    "search": {
+        **OF_STUDY, "out": "file", "workers": "-1", "time": "soon", "gap": "none", "attention": "what",
+        "precision": "fp1", "shard": "x", "headroom": "99%", "devices": "many", "batch": "few", "sequence": "long",
+        "tokens": "lots", "terms": {**QUESTION, "tokens": "1T", "terms": "none-such"}, "engine": "moon",
+        "address": "here", "tp_plan": {"model": ["bert-large"], "tp_plan": "x.toml"},
+    },
+    "front": {
+        **OF_STUDY, "of": "throughput,wings", "within": ["power"], "gap": "none", "out": "file", "time": "soon",
+        "workers": "some",
+    },
+    "sweep": {
+        **OF_STUDY, "over": "x=1", "points": {**QUESTION, "over": "training.devices=32..64", "points": "0"},
+        "out": "file", "workers": "-1", "engine": "moon", "address": "here",
+    },
+    "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv", "basis": "what"},
+    "explain": {
+        "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2", "held_out": ["llama9"],
+        "beside": ["h900"], "workers": "some",
+    },
+    "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1"},
+    "report": {"run": "nothing", "out": "file/page.html", "design": "1"},
+    "export": {
+        "run": "nothing", "to": "csw", "out": "file/x.csv", "model": {"run": "run", "to": "megatron", "model": "x"},
+    },
+    "validate": {"rows": "nothing.csv", "sets": ["none-such"], "write": "x"},
+    "calibrate": {
+        "measurements": "nothing.csv", "chip": "h900", "out": "file/x.toml", "trace": {"trace": ["nothing.json"]},
+        "run": {"run": "nothing.json"}, "rows": {"rows": ["nothing.csv"]}, "only": {"rows": ["products"], "only": "x1"},
+    },
+    "models": {"name": "llama9"},
+    "chips": {"name": "h900", "space": {"space": "moon", "count": True}, "terms": "none-such"},
+    "clusters": {"name": "moon"},
+    "stacks": {"name": "none-such"},
+    "technologies": {"name": "n900"},
+    "graph": {
+        "model": "llama9", "gpt": {"gpt": "hidden"}, "llama": {"llama": GPT}, "tensor": "x", "microbatch": "0",
+        "sequence": "long", "attention": "what", "fusion": "all", "tp_plan": "x.toml",
+    },
+    "estimate": {
+        "chip": "h900", "gemm": "8x8", "vector": {"chip": "h100", "vector": "softmax"},
+        "collective": {"collective": "all_reduce:8", "cluster": "selene"},
+        "graph": {"chip": "h100", "graph": "nothing.json"},
+        "model": {"chip": "h100", "model": "llama9"}, "cluster": "moon", "tensor": {**LAYER, "tensor": "x"},
+        "microbatch": {**LAYER, "microbatch": "0"}, "sequence": {**LAYER, "sequence": "long"}, "attention": "what",
+        "fusion": "all", "basis": "what", "load": "what", "precision": "fp1",
+    },
+    "schedule": {
+        "operators": {"operators": "nothing.json"}, "model": "llama9", "chip": "h900", "layer": "none", "pass_": "side",
+        "cluster": "moon", "stack": "none-such", "rules": "law", "tensor": "x", "microbatch": "0", "sequence": "long",
+        "attention": "what", "basis": "what", "scheduler": "what", "perfetto": "file/x.json", "tp_plan": "x.toml",
+    },
+    "place": {"profile": "nothing.json", "perfetto": "file/x.json"},
+}  # fmt: skip
+CASES = [(name, parameter) for name, told in WRONG.items() for parameter in told]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study, its run, measurements, and a file that is no folder."""
+    place = tmp_path_factory.mktemp("errors")
+    (place / "space.toml").write_text(SPACE)
+    (place / "study.toml").write_text(STUDY)
+    (place / "file").write_text("")
+    rows = [f"gemm,1,{n},{n},{n},,,{2 * n**3 / 200e12 + 1e-5}" for n in (512, 1024, 2048, 4096)]
+    (place / "measured.csv").write_text("\n".join(["operator,batch,m,n,k,elements,rows,seconds", *rows]))
+    api.search(place / "study.toml", out=place / "run")
+    return place
+
+
+def test_every_parameter_has_a_value_that_cannot_be_used() -> None:
+    """But for switches, which a command line cannot give wrongly."""
+    for name, told in WRONG.items():
+        parameters = inspect.signature(getattr(api, name)).parameters
+        switches = {key for key, one in parameters.items() if one.annotation is bool}
+        assert set(told) == set(parameters) - switches, name
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    assert set(WRONG) == {name for name in commands if hasattr(api, name)}
+
+
+def _words(name: str, options: Mapping[str, Any]) -> list[str]:
+    """The command line of a call."""
+    spelled = {one.name: one.opts[-1] for one in get_command(app).commands[name].params}  # type: ignore[attr-defined]
+    words: list[str] = []
+    for parameter, value in options.items():
+        option = spelled[parameter]
+        for one in value if isinstance(value, list) else [value]:
+            words += [option] if one is True else [option, str(one)] if option.startswith("--") else [str(one)]
+    return words
+
+
+@pytest.mark.parametrize(("name", "parameter"), CASES)
+def test_a_wrong_value_is_the_sentence_of_the_command(
+    name: str, parameter: str, folder: Path, phaze: Phaze, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    wrong = WRONG[name][parameter]
+    options = dict(wrong) if isinstance(wrong, dict) else {**USUAL.get(name, {}), parameter: wrong}
+    if options.keys() == {"model"}:  # what a command of a study cannot be without
+        options |= {key: value for key, value in USUAL.get(name, {}).items() if key in ("of", "over")}
+    with pytest.raises(PhazeError) as fault:
+        getattr(api, name)(**options)
+    ran = phaze(name, *_words(name, options))
+    assert (ran.code, fault.value.exit_code) == (2, 2)
+    assert ran.err.splitlines()[-1] == f"phaze: {' '.join(str(fault.value).split())}"
