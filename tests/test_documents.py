@@ -87,7 +87,7 @@ def test_infinity_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
         ('{"a": NaN}', "a: NaN is not a number"),
         ('{"a": [1, {"b": -Infinity}]}', "a[1].b: -Infinity is not a number that can be used; give a finite number"),
         ("[1]", "the document is list"),

@@ -146,7 +146,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     seen: dict[str, Any] = {}
     for key, value in pairs:
         if key in seen:
-            raise ValueError(f"the key '{key}' stands twice")
+            raise ValueError(f"the key '{key}' appears twice")
         seen[key] = value
     return seen
 

@@ -78,7 +78,7 @@ def read_text(path: str) -> tuple[str, str]:
     except UnicodeDecodeError:
         raise InputError(where, "the file is not UTF-8 text") from None
     except ValueError as fault:
-        raise InputError(where, f"this is no path of a file ({fault})") from None
+        raise InputError(where, f"this is not a file path ({fault})") from None
     except OSError as fault:
         raise InputError(where, f"the file cannot be read ({fault.strerror})") from None
 
@@ -90,7 +90,7 @@ def refuse_other_kinds(path: Path, remedy: str = "remove it, or write elsewhere"
     except FileNotFoundError:
         return
     if kind:
-        raise InputError(str(path), f"this is {kind} and no file", remedy)
+        raise InputError(str(path), f"this is {kind}, not a file", remedy)
 
 
 def _written(folder: int, name: str, content: bytes) -> None:
@@ -121,10 +121,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
         finally:
             os.close(folder)
     except ValueError as fault:
-        raise InputError(str(path), f"this is no path of a file ({fault})") from None
+        raise InputError(str(path), f"this is not a file path ({fault})") from None
     except OSError as fault:
         full = fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        change = "make room; the same command goes on" if full else "write elsewhere"
+        change = "free disk space; the same command resumes" if full else "write elsewhere"
         raise InputError(str(path), f"the file cannot be written ({fault.strerror})", change) from None
 
 
@@ -133,7 +133,7 @@ def folder_for(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except ValueError as fault:
-        raise InputError(str(folder), f"this is no path of a folder ({fault})", "give another --out") from None
+        raise InputError(str(folder), f"this is not a folder path ({fault})", "give another --out") from None
     except OSError as fault:
         raise InputError(str(folder), f"the folder cannot be made ({fault.strerror})", "give another --out") from None
     if not os.access(folder, os.W_OK):

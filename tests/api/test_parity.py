@@ -88,7 +88,7 @@ def test_a_space_is_walked_by_number_and_by_axes(study: Path) -> None:
         assert space.number(**values) == number
         assert all(value in space.axes[name] for name, value in values.items())
     assert len(space.frame()["chip"]) == len(space)
-    with pytest.raises(InputError, match="is no chip"):
+    with pytest.raises(InputError, match="is not a chip"):
         space.evaluate(len(space))
     with pytest.raises(InputError, match="there is no axis 'wings'"):
         space.number(wings=2)
@@ -156,7 +156,9 @@ def test_every_option_is_a_parameter_of_the_same_name_and_default(name: str) -> 
         else:
             assert default != parameters[parameter].default, "no longer an exception"
     named = {parameter for parameter, _ in options.values()}
-    assert {(name, parameter) for parameter in set(parameters) - named} <= NO_OPTION, "a parameter that is no option"
+    assert {(name, parameter) for parameter in set(parameters) - named} <= NO_OPTION, (
+        "a parameter that is not an option"
+    )
 
 
 def test_former_names_of_parameters_work_with_a_note() -> None:

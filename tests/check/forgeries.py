@@ -239,7 +239,7 @@ REFUSED: dict[str, Forgery] = {
     "a chain that is none": _false_multiplier([[[1.0, list(range(20))[::-1]]], 0.0, 0.0]),
     "a chain with an operator twice": _false_multiplier([[[1.0, [0, 0, 0, 0]]], 0.0, 0.0]),
     "a chain of an operator that is not there": _false_multiplier([[[1.0, [500]]], 0.0, 0.0]),
-    "a multiplier that is no number": _false_multiplier([[["1", [0]]], 0.0, 0.0]),
+    "a multiplier that is not a number": _false_multiplier([[["1", [0]]], 0.0, 0.0]),
     "a share of cores above one": _false_multiplier([[], 5.0, 0.0]),
     "multipliers of a pass that is not there": lambda papers: papers.certificate.update(
         multipliers=[[[[1, 2, [[], 1.0, 0.0]]] for _ in papers.graphs["models"][0]]]
@@ -270,7 +270,7 @@ REFUSED: dict[str, Forgery] = {
     "a negative bandwidth": times("problem", *LEVEL, "bandwidth_bytes_per_s", by=-1.0),
     "a negative area": times("problem", "space", "base", "process", "area", "mac_mm2", by=-1.0),
     "residency said twice": put("problem", "residency", value=False),
-    "residency that is no truth value": put("problem", "residency", value="yes"),
+    "residency that is not a truth value": put("problem", "residency", value="yes"),
     # numbers that are none, or too many
     "a score of minus nothing": put("certificate", "best", value=-0.0),
     "a score as a whole number of 400 digits": put("certificate", "best", value=10**400),

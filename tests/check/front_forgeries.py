@@ -63,7 +63,7 @@ EITHER: dict[str, Forgery] = {
     "less throughput, to cover less": _value(1, 0, 1.001),
     "values of another design": _exchanged("values"),
     "chip of another design": _exchanged("chip"),
-    "a value that is no number": put(*FRONT, 0, "values", 0, value="0.1"),
+    "a value that is not a number": put(*FRONT, 0, "values", 0, value="0.1"),
     "a value that is not finite": put(*FRONT, 0, "values", 0, value=1e400),
     "a value too few": _rows(lambda rows: [{**row, "values": row["values"][:-1]} for row in rows]),
     "no model": _rows(lambda rows: [{**row, "models": []} for row in rows]),

@@ -49,7 +49,7 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "a gap in both": both(
         put("certificate", "gap", value=0.5), times("certificate", "bound", by=0.5), put("problem", "gap", value=0.5)
     ),
-    "best that is no number": put("certificate", "best", value="fast"),
+    "best that is not a number": put("certificate", "best", value="fast"),
     "two models": lambda papers: papers.answer["models"].append(papers.model),
     "no model": put("certificate", "answer", "models", value=[]),
     "a chip in the answer": put("certificate", "answer", "chip", value={}),

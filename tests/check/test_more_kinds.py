@@ -139,7 +139,7 @@ OWN_FORGERIES: dict[str, dict[str, Forgery]] = {
         "half the time": _starts(lambda starts: [0.5 * start for start in starts]),
         "a pass that is not scheduled": _starts(lambda starts: []),
         "one operator fewer": _starts(lambda starts: starts[:-1]),
-        "a start that is no number": _starts(lambda starts: [True, *starts[1:]]),
+        "a start that is not a number": _starts(lambda starts: [True, *starts[1:]]),
         "a start before all others": _starts(lambda starts: [-1.0, *starts[1:]]),
         "no schedules": _lost(*MODEL, "schedules"),
         "another rule": put(*STACK, "schedule", value="serial"),

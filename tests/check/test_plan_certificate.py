@@ -78,7 +78,7 @@ def test_another_question_is_seen_in_the_claim(proof: Path, tmp_path: Path) -> N
     papers.model["graph"] = places[papers.model["graph"]]
     found = check(papers.write(tmp_path))
     assert found.holds and found.run_id != good.run_id
-    assert "tensor widths 1, 2" in good.words[2] and "tensor widths 1," in found.words[2] != good.words[2]
+    assert "TP 1, 2" in good.words[2] and "TP 1," in found.words[2] != good.words[2]
 
 
 def test_a_plan_that_is_not_the_certificate_s_is_seen(proof: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:

@@ -81,7 +81,7 @@ def _wrong_words(arguments: Sequence[str], code: int, said: str, wrong: str) -> 
                 "[" + said.replace("\n}\n{", "\n},{") + "]" if "--pretty" in arguments else said.splitlines()[-1]
             )
     except ValueError as fault:
-        return f"what it printed is no JSON: {fault}"
+        return f"what it printed is not JSON: {fault}"
     return ""
 
 

@@ -154,11 +154,11 @@ JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
     ({"hbm": 9}, "a memory or a configuration"),
     ({"ran": [[99, 1.0, 0.0, 1.0, 1.0]]}, "a memory or a configuration"),
     ({"ran": OPENED["ran"] * 2}, "a memory or a configuration"),
-    ({"hbm": True}, "no whole number"),
-    ({"score": 0}, "no number from 1e-30"),
-    ({"lower": 1e308}, "no number from 0"),
-    ({"ran": [[0, 1e-320, 0.0, 1.0, 1.0]]}, "no number from 1e-30"),
-    ({"error": None}, "no text"),
+    ({"hbm": True}, "not a whole number"),
+    ({"score": 0}, "not a number from 1e-30"),
+    ({"lower": 1e308}, "not a number from 0"),
+    ({"ran": [[0, 1e-320, 0.0, 1.0, 1.0]]}, "not a number from 1e-30"),
+    ({"error": None}, "not text"),
     ({"error": "\ud800"}, "surrogates"),
 )
 

@@ -107,7 +107,7 @@ def test_the_schema_of_a_stack_requires_no_key_that_its_base_gives(phaze: Phaze)
     document = json.loads(phaze("schema", "stack", "--json").out)
     short, whole = document["anyOf"]
     assert document["required"] == ["schema"] and short["required"] == ["base"]
-    assert short["properties"]["base"] == {"type": "string"}, "base = null is no base"
+    assert short["properties"]["base"] == {"type": "string"}, "base = null is not a base"
     assert {"name", "title", "fusion", "host_time", "state_bytes"} <= set(whole["required"])
     assert "base" not in whole["required"] and document["additionalProperties"] is False
 

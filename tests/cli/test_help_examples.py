@@ -45,8 +45,8 @@ COMMANDS = dict(_commands(get_command(app), "phaze"))
 
 
 def examples_of(name: str) -> list[str]:
-    """The command lines after ``Examples:`` in a help text."""
-    found = re.search(r"Examples?: (.*)$", " ".join((COMMANDS[name].help or "").split()))
+    """The command lines after ``Examples:`` in the docstring of a command."""
+    found = re.search(r"Examples?: (.*)$", " ".join((COMMANDS[name].callback.__doc__ or "").split()))
     return [] if found is None else [one.strip() for one in found[1].split("·")]
 
 
@@ -62,6 +62,14 @@ def test_a_help_text_has_examples_whose_options_exist(name: str) -> None:
         own = name.split()
         assert words[: len(own)] == own
         COMMANDS[name].make_context(name, words[len(own) :])
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "phaze study check"])
+def test_a_help_text_shows_each_example_as_a_command_to_paste(name: str) -> None:
+    text = COMMANDS[name].help
+    assert all(len(line) <= 78 for line in text.splitlines())
+    shown = text.partition("Examples:\n")[2].replace(" \\\n   ", "").splitlines()
+    assert [line.strip() for line in shown] == examples_of(name)
 
 
 @pytest.fixture(scope="module")

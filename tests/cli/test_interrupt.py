@@ -62,7 +62,7 @@ def _ended(process: "subprocess.Popen[bytes]", sentence: str, may_finish: bool =
     ("module", "arguments", "sentence"),
     [
         ("typer", ["models"], "stopped"),
-        ("numpy", ["search", "--model", "bert-large", "--json"], "stopped; the same command goes on from here"),
+        ("numpy", ["search", "--model", "bert-large", "--json"], "stopped; the same command resumes from here"),
     ],
 )
 def test_a_command_is_stopped_while_it_imports(
@@ -129,7 +129,7 @@ def test_a_command_is_stopped_inside_a_finalizer() -> None:
     process = _start(FINALIZER, [])
     assert process.stdout is not None
     assert process.stdout.readline() == b"here\n"
-    _ended(process, "stopped; the same command goes on from here")
+    _ended(process, "stopped; the same command resumes from here")
 
 
 # The interpreter takes a moment to end, after the answer was given.
@@ -152,7 +152,7 @@ def test_an_interrupt_after_the_answer_changes_nothing() -> None:
     assert (process.returncode, err) == (0, b"")
 
 
-GOES_ON = "stopped; the same command goes on from here"
+GOES_ON = "stopped; the same command resumes from here"
 COMMANDS = {
     "plan": ("plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8", "stopped"),
     "search": (

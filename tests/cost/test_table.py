@@ -237,7 +237,7 @@ def test_memory_by_precision_optimizer_and_zero() -> None:
         state_of("bf16", "adam", 1.0)
     held = [held_bytes(1e9, state_of("bf16", "adam"), zero, 4) for zero in (0, 1, 2, 3)]
     assert held == [18e9, 9e9, 6e9, 4.5e9]
-    with pytest.raises(InputError, match="4 is no stage"):
+    with pytest.raises(InputError, match="4 is not a stage"):
         held_bytes(1, state_of("bf16", "adam"), 4, 2)
     with pytest.raises(InputError, match="out of range"):
         held_bytes(1, state_of("bf16", "adam"), 0, 0)

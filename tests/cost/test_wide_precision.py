@@ -78,5 +78,5 @@ def test_fp32_is_refused_where_chip_or_stack_has_none() -> None:
     assert require_priced("fp32", core, load_chip("a100-80gb"), "x") == "fp32"
     with pytest.raises(InputError, match="needs arrays of fp32, and tpu-v5p has none but 16 bits"):
         require_priced("fp32", core, load_chip("tpu-v5p"), "x")
-    with pytest.raises(InputError, match="'fp32' is no recipe of the stack maxtext"):
+    with pytest.raises(InputError, match="'fp32' is not a recipe of the stack maxtext"):
         require_priced("fp32", maxtext, load_chip("h100"), "x")

@@ -152,7 +152,7 @@ def test_an_encoder_and_a_decoder_are_cut_evenly_together() -> None:
         (lambda raw: raw["plan"].update(tensor=0), "it must be greater than 0"),
         (lambda raw: raw.update(model="bert-large"), "exactly one of gpt, llama, moe, model, graph"),
         (lambda raw: raw["gpt"].update(heads=7), "does not divide"),
-        (lambda raw: raw["plan"].update(pipeline=1, tensor=1, recompute="some"), "is no module"),
+        (lambda raw: raw["plan"].update(pipeline=1, tensor=1, recompute="some"), "is not a module"),
     ],
 )
 def test_a_wrong_run_is_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:

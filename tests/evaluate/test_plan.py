@@ -102,7 +102,7 @@ def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
         ({"devices": 0}, "--devices"),
         ({"batch": -1}, "--batch"),
         ({"zero": 4}, "--zero"),
-        ({"chip": "tpu-v2", "cluster": None}, "names no usual cluster"),
+        ({"chip": "tpu-v2", "cluster": None}, "names no default cluster"),
         ({"widths": (16,)}, "none of"),
         ({"model": "bert-larg", "sizes": None, "widths": None}, "did you mean 'bert-large'"),
     ],

@@ -55,11 +55,11 @@ def test_hybrid_sharding_is_planned_and_refused_with_a_sentence() -> None:
     }
     found = phaze.plan(**job, shard=[8], zero=3).document
     assert found["shard"] == 8 and found["data"] * found["tensor"] % 8 == 0
-    with pytest.raises(InputError, match="--shard: ZeRO 0 shares out no state"):
+    with pytest.raises(InputError, match="--shard: ZeRO 0 shards no state"):
         phaze.plan(**job, shard=[8], zero=0)
     with pytest.raises(InputError, match="shard 3 does not divide the 64 ranks"):
         _priced(shard=3)
-    with pytest.raises(InputError, match="only ZeRO 1, 2 and 3 share out state"):
+    with pytest.raises(InputError, match="only ZeRO 1, 2 and 3 shard state"):
         _priced(shard=8, zero=0)
 
 

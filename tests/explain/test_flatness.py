@@ -110,7 +110,7 @@ def test_explain_names_what_decides_and_keeps_it_as_a_view(folder: Path, phaze: 
     console = Console(record=True, width=80)
     show_explanation(console, said)
     shown = " ".join(console.export_text().split())
-    assert "How flat the optimum is" in shown and "What the answer hangs on" in shown
+    assert "How flat the optimum is" in shown and "Sensitivity to constants" in shown
     assert phaze("verify", folder).code == 0
 
 

@@ -110,7 +110,7 @@ def test_a_configuration_of_deepspeed_gives_the_plan_that_it_came_from(name: str
         ("ici_sequence_parallelism: 2\nici_fsdp_parallelism: 1", "not priced"),
         ("ici_fsdp_parallelism: 1\nremat_policy: custom", "priced policy"),
         ("ici_fsdp_parallelism: 1\nquantization: int8", "priced scheme"),
-        ("ici_fsdp_parallelism: 8\nper_device_batch_size: 0.3", "no whole microbatches"),
+        ("ici_fsdp_parallelism: 8\nper_device_batch_size: 0.3", "not whole microbatches"),
         ("ici_fsdp_parallelism: 1\nici_fsdp_parallelism: 1", "twice"),
         ("logical_axis_rules:\n  - a", "line 1"),
         ("ici_fsdp_parallelism: 1\nici_pipeline_parallelism: 2\nnum_pipeline_repeats: 4", "circles"),

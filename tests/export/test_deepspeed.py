@@ -48,7 +48,7 @@ def test_deepspeed_knows_every_key(name: str) -> None:
         ({}, "a pipeline"),
         ({**ALONE, "context": 2, "context_way": "ring"}, "--context-way ulysses"),
         ({**ONE, "zero": 3}, "--zero 2"),
-        ({**ALONE, "expert": 8}, "experts shared out"),
+        ({**ALONE, "expert": 8}, "experts distributed"),
         ({**ALONE, "precision": "fp8-delayed"}, "bf16 and fp32"),
         ({**ALONE, "recompute": ("layernorm+mlp",)}, "--recompute full"),
         ({**ALONE, "zero": 3, "shard": 4}, "without --shard"),

@@ -167,8 +167,8 @@ def test_a_layout_holds_every_block_once_in_order(pipeline: int, chunks: int, ea
         ({"model": "mixtral-8x7b"}, "experts"),
         ({"model": "bert-large"}, "uneven"),
         ({"chunks": 2}, "3 blocks in 2 chunks"),
-        ({"chunks": 2, "stages": EVEN, "batch": 240}, "15 microbatches of a replica are no multiple"),
-        ({"zero": 2}, "ZeRO 2 beside a pipeline"),
+        ({"chunks": 2, "stages": EVEN, "batch": 240}, "15 microbatches of a replica are not a multiple"),
+        ({"zero": 2}, "ZeRO 2 with a pipeline"),
         ({"zero": 3}, "plan with --zero 1"),
     ],
 )
@@ -251,7 +251,7 @@ def test_torchtitan_interleaves_chunks() -> None:
     ("changes", "said"),
     [
         ({"model": "gpt3-175b"}, "no such model"),
-        ({"zero": 0}, "replication stands alone"),
+        ({"zero": 0}, "replication cannot be combined with it"),
         ({"sequence_parallel": False}, "without sequence parallelism"),
         ({"optimizer": "sgd"}, "no optimizer sgd"),
         ({"recompute": ("none", "full", "full", "full")}, "recompute differently"),
@@ -275,7 +275,7 @@ def test_torchtitan_says_what_runs_otherwise_than_planned() -> None:
 def test_layers_that_are_no_chain_are_refused_in_a_pipeline() -> None:
     gemma = load_model("gemma-2-27b", attention="fused")
     halves = [{"layers": list(range(24))}, {"layers": list(range(24, len(gemma.calls)))}]
-    with pytest.raises(InputError, match="no chain"):
+    with pytest.raises(InputError, match="not a chain"):
         cut(gemma, halves, "gemma-2-27b")
     assert cut(gemma, [{"layers": list(range(len(gemma.calls)))}], "gemma-2-27b") == ((46, True, True),)
 

@@ -44,7 +44,7 @@ RESULTS: dict[str, Change] = {
 FILES: dict[str, Callable[[Path], Any]] = {
     "a run that was stopped": lambda p: (p / "result.json").unlink(),
     "a result that was cut off": lambda p: (p / "result.json").write_text((p / "result.json").read_text()[:300]),
-    "a result that is no text": lambda p: (p / "result.json").write_bytes(b"\x80\x81\x00"),
+    "a result that is not text": lambda p: (p / "result.json").write_bytes(b"\x80\x81\x00"),
     "a result that is a list": lambda p: (p / "result.json").write_text("[]"),
     "no journal": lambda p: (p / "journal.sqlite").unlink(),
     "a journal that was cut off": lambda p: (p / "journal.sqlite").write_bytes(

@@ -50,7 +50,7 @@ def test_parquet_and_csv_hold_the_same(run: Path, phaze: Callable[..., Any], tmp
     assert list(columns.columns) == list(text.columns)
     for name in columns.columns:
         assert columns[name].dropna().tolist() == text[name].dropna().tolist()
-    assert phaze("export", run, "--to", "parquet").code == 2, "a terminal is no place for it"
+    assert phaze("export", run, "--to", "parquet").code == 2, "a terminal is not a place for it"
 
 
 def test_without_pyarrow_there_is_one_sentence(

@@ -37,7 +37,7 @@ def test_text_reads_like_the_formula() -> None:
     assert text(constant(0)) == "0"
     assert parse("0").at({}) == 0
     for wrong in ("", "x^", "2**b", "b + ", "B", "1.5", "b*-"):
-        with pytest.raises(ValueError, match="no product"):
+        with pytest.raises(ValueError, match="not a product"):
             parse(wrong)
 
 

@@ -112,7 +112,7 @@ def test_a_hierarchy_exchanges_heads_among_the_nearest_and_keys_in_a_ring_of_gro
         assert [(sizes["group"], sizes["stride"]) for _, sizes in sent] == [(4, 1), (2, 4), (4, 1)]
         keys = 2 * (LENGTH // 8) * (8 * 128 if name == "llama3-8b" else 12288) * 2
         assert sent[1][1]["bytes"] == times * keys
-    with pytest.raises(InputError, match="no product of two degrees"):
+    with pytest.raises(InputError, match="not a product of two degrees"):
         context_parallel(_whole(LENGTH // 2, name=name), 2, "hierarchical")
 
 

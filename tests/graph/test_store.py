@@ -95,7 +95,7 @@ FAULTS: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
     ("there is no tensor 99", ("layers", 0, "forward", "operators", 0, 4, 0, 0), 99),
     ("tensor 10 is written twice", ("layers", 0, "forward", "operators", 1, 5, 0, 0), 10),
     ("tensor 12 is read before it is written", ("layers", 0, "forward", "operators", 0, 4, 0, 0), 12),
-    ("operator number 0 stands twice", ("layers", 0, "forward", "operators", 1, 0), 0),
+    ("operator number 0 appears twice", ("layers", 0, "forward", "operators", 1, 0), 0),
     (r"layers\[0\]\.backward\.outputs", ("layers", 0, "backward", "outputs"), [11]),
     (r"layers\[0\]\.none\.saved", ("layers", 0, "none", "saved"), [77]),
     (r"layers\[0\]\.full\.rerun", ("layers", 0, "full", "rerun"), "backward"),

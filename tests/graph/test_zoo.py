@@ -128,16 +128,16 @@ def test_a_named_gpt_is_the_family_at_its_sizes() -> None:
 
 
 WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("has 512 positions, 513 were asked for", {"name": "bert-large", "sequence": 513}),
+    ("has 512 positions, 513 were requested", {"name": "bert-large", "sequence": 513}),
     ("always has 197 positions, not 196", {"name": "vit-large", "sequence": 196}),
     ("too short", {"name": "llama2-7b", "sequence": 1}),
-    ("widths 1, 2, 4, 8, not 3", {"name": "llama2-7b", "tensor": 3}),
-    ("widths 1, not 2", {"name": "gpt2-xl", "tensor": 2}),
+    ("TP degrees 1, 2, 4, 8, not 3", {"name": "llama2-7b", "tensor": 3}),
+    ("TP degrees 1, not 2", {"name": "gpt2-xl", "tensor": 2}),
     ("--microbatch: 0", {"name": "llama2-7b", "microbatch": 0}),
     ("--microbatch: -1", {"name": "gpt3-175b", "microbatch": -1}),
     ("cannot be sharded over 4", {"name": "llama2-7b", "tensor": 4, "sequence": 1001, "sequence_parallel": True}),
     ("did you mean 'llama2-7b'", {"name": "lama2-7b"}),
-    ("heads 20 of gpt does not divide by 8; widths: 1, 2, 4, 5", {"name": "megatron-gpt2-54", "tensor": 8}),
+    ("heads 20 of gpt does not divide by 8; TP degrees: 1, 2, 4, 5", {"name": "megatron-gpt2-54", "tensor": 8}),
 )
 
 

@@ -94,10 +94,10 @@ def _nothing(_: Document) -> None:
 BACK = replace(CHAIN, edges=(*CHAIN.edges, Edge(3, 0, 0.0)))
 TERMS = ("forward_s", "backward_s", "recompute_s", "synchronisation_s", "bubble_s", "optimizer_s", "tied_s")
 LIES: dict[str, Lie] = {
-    "it is no plan": ({}, _put("schema", value="phaze.plan/2"), "no plan under rules"),
-    "other rules": ({}, _put("rules", value="other"), "no plan under rules"),
-    "feasible is one": ({}, _put("feasible", value=1), "no plan under rules"),
-    "true is no number of replicas": ({}, _put("data", value=True), "data or family is out of range"),
+    "it is not a plan": ({}, _put("schema", value="phaze.plan/2"), "not a plan under rules"),
+    "other rules": ({}, _put("rules", value="other"), "not a plan under rules"),
+    "feasible is one": ({}, _put("feasible", value=1), "not a plan under rules"),
+    "true is not a number of replicas": ({}, _put("data", value=True), "data or family is out of range"),
     "more replicas than microbatches": ({"microbatches": 1}, _nothing, "data or family is out of range"),
     "no replica": ({}, _put("data", value=0), "data or family is out of range"),
     "a width that is not there": ({}, _put("tensor", value=2), "tensor or chunks are missing or out of range"),
@@ -105,7 +105,7 @@ LIES: dict[str, Lie] = {
     "chunks that no family has": ({}, _put("chunks", value=5), "data or family is out of range"),
     "a family that the rules do not have": ({}, _put("family", value="other"), "data or family is out of range"),
     "an edge runs backwards": ({"graphs": (BACK,)}, _nothing, "runs backwards"),
-    "a layer stands twice": ({}, _put("stages", 1, "layers", value=[2, 3, 3]), "every layer once"),
+    "a layer appears twice": ({}, _put("stages", 1, "layers", value=[2, 3, 3]), "every layer once"),
     "an empty stage": ({}, lambda d: d["stages"].append({**d["stages"][1], "layers": []}), "every layer once"),
     "recompute that was not asked for": ({}, _put("stages", 0, "recompute", value="full"), "not allowed"),
     "recompute that is missing": ({"recompute": "full"}, _nothing, "not allowed"),
@@ -173,7 +173,7 @@ def test_the_last_stage_recomputes_only_where_the_rules_let_it() -> None:
 
 def test_chunks_that_microbatches_do_not_fill_are_refused() -> None:
     found = objections(replace(CHUNKS, microbatches=9), _document(CHUNKS), _prices(CHUNKS))
-    assert found == ["the microbatches of a replica are no multiple of the stages"]
+    assert found == ["the microbatches of a replica are not a multiple of the stages"]
 
 
 def test_uneven_chunks_may_be_given_but_not_proved() -> None:
@@ -183,7 +183,7 @@ def test_uneven_chunks_may_be_given_but_not_proved() -> None:
     assert objections(CHUNKS, document, _prices(CHUNKS)) == []
     document["lower_bound_s"] = document["batch_s"]
     found = objections(CHUNKS, document, _prices(CHUNKS))
-    assert found == ["the blocks of a stage are no multiple of its chunks"]
+    assert found == ["the blocks of a stage are not a multiple of its chunks"]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_a_plan_that_does_not_fit_is_priced() -> None:
         (2, 0, [((0, 1, 2), "none")], "0 replicas are out of range"),
         (2, 8, [((0, 1, 2), "none")], "8 replicas are out of range"),
         (2, 7, [((0, 1, 2), "none")], "7 replicas are out of range"),
-        (2, 1, [], "0 stages are said and 0 given"),
+        (2, 1, [], "0 stages are stated and 0 given"),
         (2, 1, [((0, 1), "none")], "every layer once"),
         (2, 1, [((0, 1, 2), "none"), ((2,), "none")], "every layer once"),
         (2, 1, [((0, 1, 2), "none"), ((), "none")], "stage is empty"),
@@ -273,7 +273,7 @@ def test_very_many_microbatches_are_continued_at_the_steady_pace() -> None:
 
 
 def test_a_problem_beyond_the_cluster_is_refused() -> None:
-    with pytest.raises(InputError, match="devices: the cluster has 32 and 33 are asked for"):
+    with pytest.raises(InputError, match="devices: the cluster has 32 and 33 are requested"):
         replace(levelled(), devices=33)
     with pytest.raises(InputError, match="zero: 4 is out of range"):
         replace(levelled(), zero=4)

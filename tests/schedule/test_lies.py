@@ -46,7 +46,7 @@ LIES: dict[str, tuple[Problem, Schedule, str]] = {
     "an operator is missing": (_problem("icml24", TWO), _schedule("icml24", BESIDE[:1]), "not the operators"),
     "operators change places": (_problem("icml24", TWO), _schedule("icml24", BESIDE[::-1]), "not the operators"),
     "a negative start": (_problem("icml24", TWO), _schedule("icml24", [_single("a", -1.0, 0), BESIDE[1]]), "negative"),
-    "a bound that is no number": (
+    "a bound that is not a number": (
         _problem("icml24", TWO),
         _schedule("icml24", BESIDE, bound_s=float("nan")),
         "not a number",

@@ -51,7 +51,7 @@ def _changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         (lambda d: d.update(tensor_cores=0), "tensor_cores: operator 'a' needs a tensor core and there is none"),
         (lambda d: d.update(vector_cores=0), "vector_cores: operator 'b' needs a vector core"),
         (lambda d: d.update(vector_cores=-1), "vector_cores: -1 is out of range"),
-        (lambda d: (d["operators"][2].update(id="a"), d["edges"].pop()), "the id 'a' stands twice"),
+        (lambda d: (d["operators"][2].update(id="a"), d["edges"].pop()), "the id 'a' appears twice"),
         (lambda d: d["operators"][2].update(core="tensr"), "did you mean 'tensor'?"),
         (lambda d: d["operators"][2].update(core="none", one_core_s=1.0), "give a collective the same time twice"),
         (lambda d: d.update(rules="icml25"), "did you mean 'icml24'?"),

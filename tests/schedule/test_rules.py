@@ -197,7 +197,7 @@ def _document(**changes: Any) -> dict[str, Any]:
         ({"c": {"beside": ["z"]}}, "operators[2].beside: there is no operator 'z'"),
         ({"c": {"beside": ["c"]}}, "'c' uses the network itself"),
         ({"c": {"beside": ["a", "a"]}}, "'a' is named twice"),
-        ({"a": {"beside": ["b"]}}, "'a' is no collective"),
+        ({"a": {"beside": ["b"]}}, "'a' is not a collective"),
     ],
 )
 def test_what_no_rule_can_mean_is_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -214,5 +214,5 @@ def test_a_collective_that_waits_for_what_it_names_is_refused(tmp_path: Path) ->
     document["operators"].append({"id": "d", "core": "tensor", "one_core_s": 1.0, "all_cores_s": 1.0})
     document["edges"] = [["a", "d"], ["d", "b"]]
     path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match="waits for an operator that it should run beside"):
+    with pytest.raises(InputError, match="waits for an operator that it should overlap"):
         load_problem(str(path))

@@ -133,7 +133,7 @@ def test_a_search_that_is_stopped_leaves_nothing_running_and_goes_on(sign: signa
     assert _until(lambda: not session_of(bridge), 180), "Ray still runs"
     if sign == signal.SIGINT and process.returncode:
         assert process.returncode == 130
-        assert said.strip() == "phaze: stopped; the same command goes on from here"
+        assert said.strip() == "phaze: stopped; the same command resumes from here"
     assert local.wait() == 0
     assert _start(tmp_path, "run", "--workers", "1").wait() == 0
     for name in (RESULT, JOURNAL):
@@ -144,12 +144,12 @@ def test_a_search_that_is_stopped_leaves_nothing_running_and_goes_on(sign: signa
     ("arguments", "sentence"),
     [
         (["--engine", "ray", "--address", "127.0.0.1:1"], "--address: nothing answers at 127.0.0.1:1 (Connection"),
-        (["--engine", "ray", "--address", "nowhere"], "--address: 'nowhere' is no address; give auto, local or"),
-        (["--engine", "ray", "--address", "host:99999"], "--address: 'host:99999' is no address; give auto"),
+        (["--engine", "ray", "--address", "nowhere"], "--address: 'nowhere' is not an address; give auto, local or"),
+        (["--engine", "ray", "--address", "host:99999"], "--address: 'host:99999' is not an address; give auto"),
         (["--engine", "ray", "--address", "no.such.host.invalid:6379"], "nothing answers at no.such.host.invalid"),
         (["--engine", "rya"], "--engine: unknown engine 'rya'; did you mean 'ray'"),
         (["--address", "auto"], "--address: the engine 'local' has no address; add --engine ray"),
-        (["--workers", "-1"], "--workers: -1 is no number of workers"),
+        (["--workers", "-1"], "--workers: -1 is not a number of workers"),
     ],
 )
 def test_bad_addresses_and_engines(

@@ -60,7 +60,7 @@ JOB: dict[str, Any] = {"devices": 64, "batch": 256, "microbatches": [1], "zero":
 @pytest.mark.parametrize(
     ("rules", "changes", "seen"),
     [
-        ("cluster", {"zero": 0}, "training.shard: ZeRO 0 shares out no state"),
+        ("cluster", {"zero": 0}, "training.shard: ZeRO 0 shards no state"),
         ("cluster", {"shard": [128]}, "training.shard: 128 ranks of 64 devices"),
         ("cluster", {"shard": [1]}, "shard"),
         ("icml24", {"zero": 1}, "training.shard: the stack icml24 reduces gradients over one flat link"),
@@ -73,7 +73,7 @@ def test_what_cannot_share_out_state_so_is_refused(rules: str, changes: dict[str
 
 def test_a_mixture_whose_experts_are_shared_out_is_refused() -> None:
     raw = {**STUDY, "models": ["mixtral-8x7b"], "training": {**JOB, "expert": [1, 8]}}
-    with pytest.raises(InputError, match=r"training.shard: \[8\] beside training.expert \[1, 8\] is not priced"):
+    with pytest.raises(InputError, match=r"training.shard: \[8\] with training.expert \[1, 8\] is not priced"):
         question_of(study_of(raw, "study"))
 
 

@@ -59,7 +59,7 @@ def test_the_command_answers_the_same(study: Path, phaze: Callable[..., Any]) ->
     [
         ("name\nx\n", "the column 'chip' is missing"),
         ("chip\n", "0 rows"),
-        ("chip,tensor\nh100,two\n", "line 2: tensor: 'two' is no whole number"),
+        ("chip,tensor\nh100,two\n", "line 2: tensor: 'two' is not a whole number"),
         ("chip,tensor\nh100,2\n", "line 2: pipeline: it is not there"),
         ("chip,microbatch\nh100,2\n", "there is no plan"),
         ("chip,tensor,pipeline,model\nh100,1,1,gpt9\n", "unknown model of the study 'gpt9'"),

@@ -79,7 +79,7 @@ def test_a_study_with_an_own_model_runs_from_anywhere_and_its_run_without_code_o
     shutil.rmtree(written)
     shutil.rmtree(tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("phaze.graph.sources.need_torch", lambda *_, **__: pytest.fail("torch is asked for"))
+    monkeypatch.setattr("phaze.graph.sources.need_torch", lambda *_, **__: pytest.fail("torch is requested"))
     run = "elsewhere/run"
     for command in (
         ("verify", run, "--all"), ("report", run), ("export", run, "--to", "csv"),
@@ -102,7 +102,7 @@ def test_a_table_states_one_source_of_a_model() -> None:
     head = {"schema": "phaze.study/1", "name": "s"}
     for table, said in (
         ({"model": "own.py:build", "graphs": ["g.json"]}, "not both"),
-        ({"name": "bert-large", "tensor_plan": "plan.toml"}, "beside model"),
+        ({"name": "bert-large", "tensor_plan": "plan.toml"}, "with model"),
         ({"weight": 2}, "name"),
     ):
         with pytest.raises(InputError, match=said):

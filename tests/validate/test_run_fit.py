@@ -193,8 +193,8 @@ def test_what_is_exposed_is_what_no_other_span_covers(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no whole JSON trace"),
-        (b'{"traceEvents": [{"ph": "X", "ts": 1', "no whole JSON trace"),
+        (b"", "not a whole JSON trace"),
+        (b'{"traceEvents": [{"ph": "X", "ts": 1', "not a whole JSON trace"),
         (b"[" * 200000, "nesting is too deep"),
         (b'{"traceEvents": {}}', "there is no list 'traceEvents'"),
         (b"[1, null, {}]", "no event has a time"),

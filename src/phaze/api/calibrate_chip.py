@@ -75,7 +75,7 @@ def _rows(text: str, where: str) -> "list[Measured]":
             raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
         return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
     except csv.Error as fault:
-        raise InputError(f"{where}: line {reader.line_num}", f"this is no CSV ({fault})") from None
+        raise InputError(f"{where}: line {reader.line_num}", f"this is not CSV ({fault})") from None
 
 
 def _row(row: dict[str, str | None], where: str) -> "Measured":
@@ -86,14 +86,16 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
     def whole(name: str, least: int) -> int:
         value = (row[name] or "").strip()
         if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) >= least):
-            raise InputError(f"{where}: {name}", f"{spell_value(value)} is no whole number", f"give at least {least}")
+            raise InputError(
+                f"{where}: {name}", f"{spell_value(value)} is not a whole number", f"give at least {least}"
+            )
         return int(value)
 
     try:
         seconds = float(row["seconds"] or "")
     except ValueError:
         seen = spell_value(row["seconds"])
-        raise InputError(f"{where}: seconds", f"{seen} is no number", "give seconds") from None
+        raise InputError(f"{where}: seconds", f"{seen} is not a number", "give seconds") from None
     if not 1e-15 < seconds < 1e15:
         raise InputError(f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0")
     kind = (row["operator"] or "").strip()

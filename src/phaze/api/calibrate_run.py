@@ -27,7 +27,7 @@ def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progr
     from phaze.validate.fitted_files import fitted_texts, write_fitted
 
     if run is None:
-        raise InputError("--run", "a trace alone does not say what ran", "give the run (phaze.run/1) beside --trace")
+        raise InputError("--run", "a trace alone does not say what ran", "give the run (phaze.run/1) with --trace")
     if len(traces) > MOST_RANKS:
         raise InputError("--trace", f"{len(traces)} traces are given", f"give at most {MOST_RANKS} ranks")
     raw, where = read_run(run)
@@ -69,7 +69,7 @@ def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[f
         texts.append((trace_text(path), path))
     if any(is_log(text) for text, _ in texts):
         if len(texts) > 1:
-            raise InputError("--trace", "a log stands beside other files", "give one log, or traces alone")
+            raise InputError("--trace", "a log is given with other files", "give one log, or traces alone")
         ((text, path),) = texts
         logged = read_log(text, path, job.batch * job.model.sequence, job.devices)
         said = {"kind": "log", "steps": logged.lines, "memory_bytes": logged.memory_bytes}

@@ -79,7 +79,7 @@ def estimate(
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         seen = " and ".join(named) if named else "nothing"
-        raise InputError("", f"{seen} is asked for", f"give one of {', '.join(given)}")
+        raise InputError("", f"{seen} is requested", f"give one of {', '.join(given)}")
     with on_standard_error() as progress:
         progress.step("phaze estimate")
         from phaze.hardware.library import load_chip, load_cluster
@@ -115,7 +115,7 @@ def estimate(
 def whole_field(option: str, text: str) -> int:
     """A field of an operator that is a whole number."""
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise InputError(option, f"'{text}' is no whole number", "give digits alone")
+        raise InputError(option, f"'{text}' is not a whole number", "give digits alone")
     return int(text)
 
 
@@ -144,7 +144,7 @@ def _vector(given: str | Sequence[str | int], chip: "Chip", basis: "Basis", load
     text = given if isinstance(given, str) else ":".join(map(str, given))
     kind, *numbers = text.split(":")
     if len(numbers) not in (1, 2):
-        raise InputError("--vector", f"'{text}' is no operator", "give KIND:ELEMENTS such as softmax:16777216:4096")
+        raise InputError("--vector", f"'{text}' is not an operator", "give KIND:ELEMENTS such as softmax:16777216:4096")
     sizes = [whole_field("--vector", number) for number in numbers]
     found = estimate_work(Work("vector", vector=vector_work(kind, *sizes)), chip, basis, load)
 
@@ -163,11 +163,11 @@ def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Ba
     text = given if isinstance(given, str) else ":".join(map(str, given))
     fields = text.split(":")
     if len(fields) != 3:
-        raise InputError("--collective", f"'{text}' is no collective", "give KIND:BYTES:RANKS, all_reduce:64MiB:8")
+        raise InputError("--collective", f"'{text}' is not a collective", "give KIND:BYTES:RANKS, all_reduce:64MiB:8")
     try:
         size = float(whole_field("", fields[1])) if fields[1].isdigit() else units.parse(fields[1], "B")
     except ValueError as fault:
-        raise InputError("--collective", f"'{fields[1]}' is no size", str(fault)) from None
+        raise InputError("--collective", f"'{fields[1]}' is not a size", str(fault)) from None
     ranks = whole_field("--collective", fields[2])
     found = ways(kind_named(fields[0]), size, ranks, cluster, basis)
 

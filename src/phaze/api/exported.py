@@ -179,7 +179,7 @@ def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
         from phaze.export.parquet import parquet_bytes
 
         if out is None:
-            raise InputError("--to parquet", "this is no text", "name a file with --out")
+            raise InputError("--to parquet", "this is not text", "name a file with --out")
         content = parquet_bytes(_frame(run))
         write_whole(Path(out), content)
         document["bytes"] = len(content)

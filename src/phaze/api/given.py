@@ -31,7 +31,7 @@ def whole(option: str, value: Any) -> int:
         return value
     text = str(value).strip()
     if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20):
-        raise InputError(option, f"'{value}' is no whole number", "give digits alone")
+        raise InputError(option, f"'{value}' is not a whole number", "give digits alone")
     return int(text)
 
 
@@ -42,13 +42,13 @@ def number(option: str, value: Any) -> float:
     try:
         return float(str(value))
     except ValueError:
-        raise InputError(option, f"'{value}' is no number", "give one such as 0.5") from None
+        raise InputError(option, f"'{value}' is not a number", "give one such as 0.5") from None
 
 
 def place(option: str, value: Any) -> str:
     """A path or a name."""
     if not isinstance(value, str | Path):
-        raise InputError(option, f"'{value}' is no name or path", "give a text")
+        raise InputError(option, f"'{value}' is not a name or path", "give a text")
     return str(value)
 
 
@@ -88,7 +88,7 @@ def numbers(option: str, value: str | int | Iterable[int] | None) -> tuple[int, 
     try:
         found = tuple(sorted({int(part) for part in said}))
     except ValueError:
-        raise InputError(option, f"'{seen}' is no list of numbers", "give whole numbers such as 1,2,4") from None
+        raise InputError(option, f"'{seen}' is not a list of numbers", "give whole numbers such as 1,2,4") from None
     if not found or found[0] < 1:
         raise InputError(option, f"'{seen}' is out of range", "give numbers above 0")
     return found
@@ -102,7 +102,7 @@ def shards(value: str | int | Iterable[int] | None) -> tuple[int, ...] | None:
     try:
         found = {0 if part == "all" else int(part) for part in said}
     except ValueError:
-        raise InputError("--shard", f"'{seen}' is no list of ranks", "give numbers such as 8,16 or 8,all") from None
+        raise InputError("--shard", f"'{seen}' is not a list of ranks", "give numbers such as 8,16 or 8,all") from None
     if isinstance(value, str) and "0" in said:
         raise InputError("--shard", "0 is out of range", "give 2 ranks or more, or all")
     return tuple(sorted(found))

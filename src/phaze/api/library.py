@@ -19,7 +19,7 @@ def models(name: str | None = None) -> Shown:
         name: One of them.
 
     Returns:
-        Layers, hidden size, parameters, sequence and tensor widths.
+        Layers, hidden size, parameters, sequence and tensor-parallel degrees.
 
     Examples:
         >>> import phaze

@@ -23,7 +23,7 @@ def with_plan(model: str, plan: str | None) -> str:
     if ":" not in model and "/" not in model and not model.endswith(".json"):
         raise InputError("--tp-plan", f"{model or 'this model'} has a plan of its own", "leave it out")
     if not plan.endswith((".toml", ".json")):
-        raise InputError("--tp-plan", f"'{plan}' is no file of a plan", "its name ends in .toml or .json")
+        raise InputError("--tp-plan", f"'{plan}' is not a file of a plan", "its name ends in .toml or .json")
     return f"{model}@{plan}"
 
 
@@ -40,11 +40,11 @@ def announce(model: str, sequence: int | None) -> None:
     except InputError:  # nothing was kept: the cache cannot be written
         return
     widths = ", ".join(map(str, facts.widths))
-    sys.stderr.write(f"{model}: sequence {length}, tensor widths {widths}; tensor-parallel plan: {facts.basis}\n")
+    sys.stderr.write(f"{model}: sequence {length}, TP degrees {widths}; tensor-parallel plan: {facts.basis}\n")
     for row in facts.plan["whole"] if facts.plan is not None else ():
         sys.stderr.write(f"  {row['module']} is not split: {row['why']}\n")
     for width, why in facts.refused if facts.plan is not None else ():
-        sys.stderr.write(f"  not width {width}: {why}\n")
+        sys.stderr.write(f"  not TP {width}: {why}\n")
 
 
 def study_settings(settings: Sequence[str], **options: Any) -> list[str]:

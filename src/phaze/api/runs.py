@@ -70,7 +70,7 @@ def explain(
         from phaze.study.compared import named_chip
 
         if error is not None and not 0 < error < 1:
-            raise InputError("--error", f"{error} is no share", "give a number above 0 and below 1, such as 0.2")
+            raise InputError("--error", f"{error} is not a share", "give a number above 0 and below 1, such as 0.2")
         within, processes, folder = share_of(flatness), workers or os.cpu_count() or 1, Path(place_of(run))
         question = question_of(str(folder))
         held = held_out_job(str(folder), question, list(held_out)) if held_out else None
@@ -119,7 +119,7 @@ def verify(
     from phaze.api.verified import verified
 
     if all_ and quick:
-        raise InputError("--all", "it is given beside --quick", "give one of them")
+        raise InputError("--all", "it cannot be combined with --quick", "give one of them")
     question, other = (None if path is None else str(path) for path in (study, space))
     with on_standard_error() as progress:
         progress.step("phaze verify")
@@ -156,7 +156,7 @@ def report(run: Run, *, out: str | Path | None = None, design: int | None = None
         if len(kept) > 1:
             raise InputError(place, f"it holds {' and '.join(kept)}", "move away what does not belong to it")
         if design is not None and (kept != ["front.json"] or design < 0):
-            seen = f"{design} is out of range" if design < 0 else f"{place} is no front"
+            seen = f"{design} is out of range" if design < 0 else f"{place} is not a front"
             raise InputError("--design", seen, "give the folder of one (phaze front), and a number from 0 on")
         plan = None
         if design is not None:

@@ -107,7 +107,7 @@ class Space:
 
     def _require(self, number: int) -> None:
         if not 0 <= number < len(self):
-            raise InputError("number", f"{number} is no chip", f"give 0 to {len(self) - 1:,}")
+            raise InputError("number", f"{number} is not a chip", f"give 0 to {len(self) - 1:,}")
 
     def _on(self, number: int) -> list[Chip]:
         """The chip with every memory that counts."""

@@ -33,7 +33,7 @@ def folder_of(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirect
 
 def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
     """What a search says whose time was up."""
-    said = [f"Stopped after {limit_s:g} s: the same command goes on, phaze report {folder} makes the page."]
+    said = [f"Stopped after {limit_s:g} s: the same command resumes, phaze report {folder} makes the page."]
     if loaded_s > limit_s:
         said.insert(0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit.")
     return " ".join(said)

@@ -30,7 +30,7 @@ def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = Non
     asked = (question if front is None else question.fronted(front)).papers("").problem
     if kept == asked:
         return []
-    return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was asked')})"]
+    return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was requested')})"]
 
 
 def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str) -> list[str]:

@@ -20,7 +20,7 @@ def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> S
     from phaze.study.problem import space_document
 
     if not 0 <= gap < 1:
-        raise InputError("--gap", f"{gap} is no share", "give a number from 0 to below 1, such as 0.02")
+        raise InputError("--gap", f"{gap} is not a share", "give a number from 0 to below 1, such as 0.02")
     table = space_document(load_space(space))
     verdict = check(Path(run), watch=progress.step, wider=gap, larger=table)
     document = {

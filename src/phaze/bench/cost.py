@@ -28,7 +28,7 @@ NOTES = (
     f"zigzag-dse and SCALE-Sim: one tensor core of {CHIP} (128 x 128, buffer 256 KiB) with the global buffer (128 MiB, "
     "4096 bytes a cycle) and an eighth of HBM (150 GB/s); 16-bit operands, 32-bit sums. Ours tries all its mappings in "
     "all four dataflows; zigzag-dse has stationary weights and its default effort (6 loop factors).",
-    "'zigzag, our loops': its model asked about our best mapping with stationary weights. The two agree when within "
+    "'zigzag, our loops': its model evaluated on our best mapping with stationary weights. The two agree when within "
     f"{NEAR:.0%}, or apart by no more than one tile's way in and out, which zigzag-dse charges and ours hides. Loops "
     "that it searches itself may take longer, which is not judged, but not less.",
     "'gb/8': an eighth of the global buffer and of its rate as well (16 MiB, 512 bytes a cycle), which is what an "

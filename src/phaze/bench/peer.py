@@ -39,7 +39,7 @@ def ask(peer: str, package: str, question: Any, limit_s: float = 600.0) -> Any:
         except subprocess.TimeoutExpired:
             raise PeerError(f"stopped after {limit_s:g} s without an answer") from None
         if done.returncode != 0 or not (folder / ANSWER).exists():
-            said = done.stderr.strip().splitlines() or ["it said nothing"]
+            said = done.stderr.strip().splitlines() or ["it printed nothing"]
             raise PeerError(f"failed: {said[-1][:120]}")
         return json.loads((folder / ANSWER).read_text(encoding="utf-8"))
 

@@ -103,7 +103,7 @@ def _model_words(model: Mapping[str, Any], models: int, residency: Any, named: s
         f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention"
         f"{'' if model['part'] == 'model' else ', its most repeated layer alone'}",
         f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
-        f"{_listed(microbatches)}, tensor widths {_listed(widths)}, {''.join(degrees)}recompute {_listed(recompute)}, "
+        f"{_listed(microbatches)}, TP {_listed(widths)}, {''.join(degrees)}recompute {_listed(recompute)}, "
         f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "
         f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
         f"{training['headroom']:g}",

@@ -161,8 +161,8 @@ def cluster_model(
         found = only(way, "configurations", keys)
         zeros = tuple(whole(z, "zeros", 0, 3) for z in listed(found["zeros"], "zeros"))
         shard, at = whole(found.get("shard", 0), "shard"), whole(found["graph"], "configurations", 0, len(own) - 1)
-        require(shard in (job.shards or (0,)), "configurations: they share out state over other ranks than shards")
-        cover(shard == 0 or run[at].group == 1, "state shared out over some ranks beside experts")
+        require(shard in (job.shards or (0,)), "configurations: they shard state over other ranks than shards")
+        cover(shard == 0 or run[at].group == 1, "state sharded over some ranks with expert parallelism")
         ways.append(Way(at, str(found["recompute"]), zeros, shard))
         known = ways[-1].recompute == "best" or ways[-1].recompute in run[ways[-1].graph].names
         cover(known and bool(zeros), f"recompute {ways[-1].recompute}")

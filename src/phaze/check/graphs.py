@@ -66,7 +66,7 @@ def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], groups: Any, r
     waits = []
     for at, group in enumerate(listing):
         before = {writer[t] for i in group for t, _ in by_number[i].reads if t in writer} - {at}
-        require(all(other < at for other in before), "fusion: the operators stand in an order that cannot run")
+        require(all(other < at for other in before), "fusion: the operators are in an order that cannot run")
         waits.append(frozenset(before))
     none = [([NEVER] * len(op.reads), [NEVER] * len(op.writes)) for op in operators]
     needs = needs_of(operators, outputs) if residency else none

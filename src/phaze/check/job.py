@@ -130,7 +130,7 @@ def _shards(table: Mapping[str, Any]) -> tuple[int, ...] | None:
     if "shards" not in table:
         return None
     found = tuple(whole(shard, "shards") for shard in listed(table["shards"], "shards"))
-    require(1 not in found, "shards: one rank shares out nothing")
+    require(1 not in found, "shards: one rank shards nothing")
     return found
 
 

@@ -136,7 +136,7 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], groups: Any, resi
     if stack.splits:
         apart = _halves(layer, listing[1], backward.own)
         chosen = [[group for group in listing[1] if group[0] in {o.number for o in one.operators}] for one in apart]
-        require(listing[-2:] == chosen, "fusion: the halves of a backward pass are no parts of it")
+        require(listing[-2:] == chosen, "fusion: the halves of a backward pass are not parts of it")
         halves = run(apart[0], chosen[0], True), run(apart[1], chosen[1], True)
     buffers = stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0
     return RunLayer(

@@ -193,7 +193,7 @@ def _shape(graph: RunGraph, job: Job, plan: Mapping[str, Any], zeros: Sequence[i
     require(shape.data <= job.microbatches(graph.microbatch), "answer: a replica has no microbatch")
     require(shape.order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
     require(shape.zero in zeros, "answer.zero: the problem has no such configuration")
-    require(shape.allowed, "answer: the ranks of a stage cannot share out experts, or state, so")
+    require(shape.allowed, "answer: the ranks of a stage cannot shard experts, or state, so")
     require(own[0].runs(rounds, shape.stages), f"answer.family: {name} cannot run so many microbatches")
     return shape
 

@@ -45,7 +45,7 @@ def _all_configurations(model: dict[str, Any]) -> None:
     modes, training = {way["recompute"] for way in ways}, model["training"]
     wanted = list(product(range(len(model["graphs"])), modes, training["zeros"], training.get("shards", [0])))
     once = len(set(every)) == len(every) and len(set(wanted)) == len(wanted)
-    require(once, "configurations: one of them stands there twice")
+    require(once, "configurations: one of them is listed twice")
     require(set(every) == set(wanted), "configurations: not every graph with every recompute, ZeRO and shard")
 
 

@@ -39,14 +39,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(text: str) -> Any:
-    raise RefusedError(f"a document holds {text}, which is no number")
+    raise RefusedError(f"a document holds {text}, which is not a number")
 
 
 def text_of(path: Path) -> str:
     """The text of a file of the run."""
     try:
         if path.exists() and not path.is_file():
-            raise RefusedError(f"{path.name}: it is no file")
+            raise RefusedError(f"{path.name}: it is not a file")
         if path.stat().st_size > MOST_BYTES:
             raise RefusedError(f"{path.name}: it is too large to be part of a run")
         return path.read_text(encoding="utf-8")
@@ -59,8 +59,8 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     try:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as fault:
-        raise RefusedError(f"{name}: it is no JSON ({type(fault).__name__})") from None
-    require(isinstance(found, dict), f"{name}: it is no JSON object")
+        raise RefusedError(f"{name}: it is not JSON ({type(fault).__name__})") from None
+    require(isinstance(found, dict), f"{name}: it is not a JSON object")
     return dict(found)
 
 
@@ -77,7 +77,7 @@ def digest_of(value: Any) -> str:
 def number(value: Any, where: str, least: float = 0.0, most: float = 1e300) -> float:
     """A number within limits."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    require(fine and least <= value <= most, f"{where}: {str(value)[:40]} is no number from {least:g} to {most:g}")
+    require(fine and least <= value <= most, f"{where}: {str(value)[:40]} is not a number from {least:g} to {most:g}")
     return float(value)
 
 
@@ -91,13 +91,13 @@ def positive(value: Any, where: str) -> float:
 def whole(value: Any, where: str, least: int = 0, most: int = 1 << 62) -> int:
     """A whole number within limits."""
     fine = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-    require(fine, f"{where}: {str(value)[:40]} is no whole number from {least} to {most}")
+    require(fine, f"{where}: {str(value)[:40]} is not a whole number from {least} to {most}")
     return int(value)
 
 
 def listed(value: Any, where: str, length: int | None = None) -> Sequence[Any]:
     """A list, of a given length if any."""
-    require(isinstance(value, list), f"{where}: it is no list")
+    require(isinstance(value, list), f"{where}: it is not a list")
     require(length is None or len(value) == length, f"{where}: it has {len(value)} entries, not {length}")
     return list(value)
 

@@ -183,7 +183,7 @@ def multiplier_of(order: Order, row: Any, where: str) -> Multiplier:
         weight, members = listed(chain, where, 2)
         own = tuple(whole(at, where, 0, len(order.uses) - 1) for at in listed(members, where))
         rising = all(order.follows(a, b) for a, b in pairwise(own))
-        require(rising, f"{where}: what is said to be a chain is none")
+        require(rising, f"{where}: a stated chain is not one")
         found.append((number(weight, where, 0, 1), own))
     total = sum(weight for weight, _ in found) + sum(share for _, share in shares)
     scale = max(total, 1.0)

@@ -120,7 +120,7 @@ def axes_of(space: Mapping[str, Any]) -> dict[str, Floats]:
             exact = name not in WHOLE or all(value == int(value) for value in values)
             require(bool(values) and exact, f"axes.{name}: a value is not whole")
             found[name] = np.array(values)
-    require(not given, f"axes: {', '.join(given)} is no axis")
+    require(not given, f"axes: {', '.join(given)} is not an axis")
     tied = dict(space["tied"])
     fine = all((name, to) in {("vector_cores", "tensor_cores"), ("lanes", "columns")} for name, to in tied.items())
     require(fine and not set(tied) & set(found), "tied: not one of the two ties that there are")

@@ -49,7 +49,7 @@ def _operator(row: Sequence[Any]) -> Traced:
     sent = kind in COLLECTIVES or kind in EXCHANGES
     cover(core != "network" or sent, f"the collective {str(kind)[:40]}")
     known = kind in LANE_OPERATIONS or kind in MATRIX or sent or core == "none"
-    require(known, f"graphs.json: {str(kind)[:40]} is no kind of operator")
+    require(known, f"graphs.json: {str(kind)[:40]} is not a kind of operator")
     own = {str(name): whole(value, f"graphs.json: {kind}.{name}") for name, value in sizes.items()}
     names = {"bytes", "group"} | ({"stride", "copies"} if kind in EXCHANGES else set())
     require(core != "network" or set(own) == names, f"graphs.json: {kind} has other sizes")
@@ -60,7 +60,7 @@ def _operator(row: Sequence[Any]) -> Traced:
 def trace_of(table: Mapping[str, Any]) -> Trace:
     """A graph of operators."""
     found = tuple(_operator(row) for row in listed(table["operators"], "graphs.json: operators"))
-    require(len({one.number for one in found}) == len(found), "graphs.json: an operator stands twice")
+    require(len({one.number for one in found}) == len(found), "graphs.json: an operator appears twice")
     return Trace(found, frozenset(whole(t, "outputs") for t in table["outputs"]))
 
 

@@ -91,7 +91,7 @@ class Verdict:
         rest, what = self.chips - self.proved, "chips with a memory" if self.designs else what
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
-            return f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not looked at (quick)"
+            return f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not checked (quick)"
         return f"holds: {self.counted.chips:,} {what} proved ({closed}); gap {self.proved_gap:.3g}"
 
 

@@ -207,7 +207,7 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
         return _failure(str(said), {"error": str(said)}, said.exit_code, as_json)
     if is_stale(fault):
         remove_caches(Path(__file__).parents[1])
-        sentence = "compiled kernels of an older version were in the way and are removed; run the command again"
+        sentence = "compiled kernels of an older version were removed; run the command again"
         return _failure(sentence, {"error": sentence}, 1, as_json)
     sentence = f"this is a fault of phaze: {type(fault).__name__}: {one_line(str(fault))}"
     return _failure(f"{sentence} (PHAZE_TRACEBACK=1 shows where)", {"error": sentence}, 1, as_json)

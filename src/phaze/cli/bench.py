@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Parts = Annotated[
-    list[str] | None, typer.Argument(metavar="[placement|schedule|cost|search]...", help="What to measure; all.")
+    list[str] | None,
+    typer.Argument(metavar="[placement|schedule|cost|search]...", help="What to measure; default: all."),
 ]
-Limit = Annotated[float, typer.Option("--limit", help="Seconds that a peer's solver may take on one schedule.")]
+Limit = Annotated[float, typer.Option("--limit", help="Time limit in seconds of another solver on one schedule.")]
 
 
 @answering
 def bench(parts: Parts = None, limit: Limit = 5.0) -> Answer:
-    """Measure placement, schedule, cost and search beside published figures and peers, on the same inputs.
+    """Measure placement, schedule, cost and search against published figures and other tools, on the same inputs.
 
-    About two minutes on a quiet machine. Peers come with the extra `peers`. Examples: phaze bench ·
+    About two minutes on an idle machine; the extra `peers` installs the other tools. Examples: phaze bench ·
     phaze bench placement · phaze bench schedule --limit 60
     """
     from phaze.bench.line import PARTS

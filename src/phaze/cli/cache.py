@@ -9,12 +9,12 @@ from phaze.cli.answer import Answer, answering
 if TYPE_CHECKING:
     from rich.console import Console
 
-Clear = Annotated[bool, typer.Option("--clear", help="Remove everything that is kept.")]
+Clear = Annotated[bool, typer.Option("--clear", help="Remove all cached graphs.")]
 
 
 @answering
 def cache(clear: Clear = False) -> Answer:
-    """Show where traced graphs of own models are kept and what is there, or clear it.
+    """Show the cache of traced graphs of your own models, or clear it.
 
     PHAZE_CACHE names another folder. Examples: phaze cache · phaze cache --clear
     """

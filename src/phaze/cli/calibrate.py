@@ -13,16 +13,18 @@ Measurements = Annotated[
 ChipName = Annotated[str | None, typer.Option("--chip", help="The chip that was measured: a preset or a file.")]
 Traces = Annotated[
     list[str] | None,
-    typer.Option("--trace", help="A PyTorch profiler trace (.json, .json.gz) of a rank, or a log; may be given again."),
+    typer.Option("--trace", help="A PyTorch profiler trace (.json, .json.gz) of a rank, or a log; repeatable."),
 ]
 RowFiles = Annotated[
     list[str] | None,
-    typer.Option("--rows", help="Files of phaze.rows/1, or products, attention, collectives: what is bundled of them."),
+    typer.Option("--rows", help="Files of phaze.rows/1, or the bundled products, attention, collectives."),
 ]
-Only = Annotated[str, typer.Option("--only", help="With --rows: chips, kernels and clusters with this in their name.")]
+Only = Annotated[
+    str, typer.Option("--only", help="With --rows: only chips, kernels and clusters whose name contains this.")
+]
 RunPath = Annotated[str | None, typer.Option("--run", help="With --trace: the run that was measured (phaze.run/1).")]
 Out = Annotated[
-    str | None, typer.Option(help="Where the chip file goes, CHIP-calibrated.toml; of --trace a folder, RUN-fitted.")
+    str | None, typer.Option(help="The chip file to write (CHIP-calibrated.toml); with --trace a folder (RUN-fitted).")
 ]
 
 
@@ -30,10 +32,10 @@ Out = Annotated[
 def calibrate(
     measurements: Measurements, chip: ChipName, out: Out, trace: Traces, run: RunPath, rows: RowFiles, only: Only
 ) -> None:
-    """Fit a chip's constants to measured operators, or those of chip, network and stack to a run of your own.
+    """Fit a chip's constants to measured operators, or those of chip, network and stack to your own run.
 
-    A row is a product (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
-    A trace or log of a run fits what it determines, says what it does not, and writes the files that phaze plan takes.
+    A row is a GEMM (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
+    A trace or log of a run fits what it determines, lists what it does not, and writes files for phaze plan.
     Examples: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml ·
     phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine ·
     phaze calibrate --rows collectives

@@ -9,7 +9,9 @@ from phaze.cli.answer import asking
 
 Name = Annotated[str | None, typer.Argument(help="A preset, or the path of a chip file (- for standard input).")]
 Space = Annotated[str | None, typer.Option(help="A space of chips: a preset such as 'paper', or a file.")]
-CountOnly = Annotated[bool, typer.Option("--count", help="With --space: how many chips and different parts it has.")]
+CountOnly = Annotated[
+    bool, typer.Option("--count", help="With --space: the number of chips and of distinct components.")
+]
 Terms = Annotated[str, typer.Option(help="Prices, lifetime and carbon intensities: a preset or a file.")]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from phaze import __version__
+from phaze.cli.help_text import help_of
 from phaze.cli.tour import HIDDEN, PANELS, TOUR
 
 
@@ -42,7 +43,9 @@ def application(named: str | None = None) -> typer.Typer:
                 if hasattr(module, "app"):  # a command with commands of its own
                     app.add_typer(module.app, name=name, rich_help_panel=panel.title, short_help=gives)
                 else:
-                    app.command(rich_help_panel=panel.title, short_help=gives)(getattr(module, name))
+                    function = getattr(module, name)
+                    shown = help_of(function)
+                    app.command(rich_help_panel=panel.title, short_help=gives, help=shown)(function)
     if named in {None, HIDDEN}:
         app.command(hidden=True)(getattr(import_module(f"phaze.cli.{HIDDEN}"), HIDDEN))
     return app

@@ -8,12 +8,14 @@ from phaze.api import along
 from phaze.cli.answer import asking
 from phaze.cli.search import Fresh, Model, Rules, Settings, Study
 
-Chips = Annotated[list[str] | None, typer.Option("--chip", help="A chip by name or path; may be given again.")]
+Chips = Annotated[list[str] | None, typer.Option("--chip", help="A chip by name or path; repeatable.")]
 ChipRows = Annotated[
     str | None,
-    typer.Option("--chips", help="A CSV of chips and plans of others: chip, what is other in it, tensor, pipeline."),
+    typer.Option("--chips", help="A CSV of chips and plans: chip, changed keys, tensor, pipeline."),
 ]
-Runs = Annotated[list[str] | None, typer.Option("--run", help="The folder of a search: its chip joins the table.")]
+Runs = Annotated[
+    list[str] | None, typer.Option("--run", help="The folder of a search, whose chip is added; repeatable.")
+]
 Basis = Annotated[
     str, typer.Option("--basis", help="Constants of all chips: space, baseline, own, datasheet or ideal.")
 ]
@@ -26,7 +28,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare chips: throughput of every model, and its ratio to the study's baseline chip.
 
-    Without a study or --model the first --run's study counts. All chips have the same constants unless --basis is own.
+    Without a study or --model that of the first --run is used. All chips have the same constants unless --basis is own.
 
     Examples: phaze compare --run runs/llama3-8b --chip h100 ·
     phaze compare --model bert-large --rules icml24 --chips rows.csv

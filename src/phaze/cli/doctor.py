@@ -15,7 +15,7 @@ NEEDED = (
     ("pydantic", "everything", ""),
     ("typer", "the command line", ""),
     ("rich", "the command line", ""),
-    ("torch", "tracing an own model, graph --fresh", "torch"),
+    ("torch", "tracing your own model, graph --fresh", "torch"),
     ("transformers", "tracing a config.json", "torch"),
     ("ray", "search --engine ray", "ray"),
     ("pyarrow", "export --to parquet", "parquet"),
@@ -42,7 +42,7 @@ def _compiled() -> int:
 
 @answering
 def doctor() -> Answer:
-    """Say what is installed, what is missing for which command, and where phaze keeps things.
+    """Report what is installed, what is missing for which command, and where files are stored.
 
     Example: phaze doctor
     """

@@ -8,7 +8,7 @@ from phaze.api import estimates
 from phaze.cli.answer import asking
 from phaze.cli.graph import SOURCES
 
-Gemm = Annotated[str | None, typer.Option(help="A product: BATCHxMxNxK, or MxNxK.")]
+Gemm = Annotated[str | None, typer.Option(help="A matrix product (GEMM): BATCHxMxNxK, or MxNxK.")]
 Vector = Annotated[str | None, typer.Option(help="A vector operator: KIND:ELEMENTS or KIND:ELEMENTS:ROWS.")]
 Collective = Annotated[str | None, typer.Option(help="KIND:BYTES:RANKS, such as all_reduce:64MiB:8; with --cluster.")]
 Graph = Annotated[str | None, typer.Option(help="A graph file (phaze.graph/1; - for standard input).")]
@@ -19,13 +19,13 @@ Sequence = Annotated[str | None, typer.Option(help="With --model: positions, suc
 Attention = Annotated[
     Literal["eager", "fused"] | None, typer.Option(help="With --model: how its attention runs, else eager.")
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, ignoring the cache.")]
 ChipName = Annotated[str | None, typer.Option("--chip", help="A preset, or the path of a chip file.")]
 ClusterName = Annotated[str | None, typer.Option("--cluster", help="A preset, or the path of a cluster file.")]
 BasisName = Annotated[str, typer.Option("--basis", help="Constants: calibrated, datasheet or ideal.")]
 PrecisionName = Annotated[str, typer.Option("--precision", help="With --gemm: bf16, fp8, mxfp8 or another recipe.")]
 LoadName = Annotated[str, typer.Option("--load", help="One operator alone, or queued in training.")]
-Fusing = Annotated[str, typer.Option("--fusion", help="With --graph: fuse none, chains, elementwise or full before.")]
+Fusing = Annotated[str, typer.Option("--fusion", help="With --graph: fuse first: none, chains, elementwise or full.")]
 Residency = Annotated[bool, typer.Option(help="With --graph: keep results in the global buffer where they fit.")]
 
 

@@ -11,7 +11,7 @@ RunOrPlan = Annotated[str, typer.Argument(help="The folder of a run, or a plan (
 To = Annotated[
     str, typer.Option("--to", help="megatron, torchtitan, maxtext, deepspeed, chakra, perfetto, csv or parquet.")
 ]
-Out = Annotated[str | None, typer.Option("--out", help="The file to write; without it standard output.")]
+Out = Annotated[str | None, typer.Option("--out", help="The file to write; default: standard output.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="Which model, where a run has several.")]
 
 

@@ -30,16 +30,18 @@ Kernels = Annotated[
     Literal["eager", "fused"] | None,
     typer.Option("--attention", help="eager (default), or fused: scores never leave the chip."),
 ]
-Spread = Annotated[bool, typer.Option("--sequence-parallel", help="Shard what tensor parallelism leaves whole.")]
+Spread = Annotated[
+    bool, typer.Option("--sequence-parallel", help="Shard activations that tensor parallelism replicates.")
+]
 Fusion = Annotated[
     Literal["none", "chains", "elementwise", "full"],
-    typer.Option(help="none, chains, elementwise, or full: also epilogues of products."),
+    typer.Option(help="none, chains, elementwise, or full (also GEMM epilogues)."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Trace PyTorch even if the graph is bundled.")]
 ShowPlan = Annotated[
     bool, typer.Option("--show-plan", help="Print the tensor-parallel plan as a file that --tp-plan takes back.")
 ]
-Check = Annotated[bool, typer.Option("--check", help="List the operators that phaze does not know, all at once.")]
+Check = Annotated[bool, typer.Option("--check", help="List all operators that phaze does not support.")]
 
 
 @asking(graphs.graph)

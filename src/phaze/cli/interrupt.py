@@ -24,7 +24,7 @@ RESUMED = ("search", "front", "sweep")
 
 def stopped(arguments: Sequence[str]) -> str:
     """The sentence of a command that was interrupted."""
-    return "stopped; the same command goes on from here" if arguments[:1] and arguments[0] in RESUMED else "stopped"
+    return "stopped; the same command resumes from here" if arguments[:1] and arguments[0] in RESUMED else "stopped"
 
 
 def _fragile(frame: FrameType | None) -> bool:

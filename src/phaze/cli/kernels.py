@@ -37,7 +37,7 @@ def kernels(
 
         progress.step("compiling libraries for a generic CPU")
         built = build(room or ())
-        words = f"compiled anew: {', '.join(built) or 'nothing, all are current'}"
+        words = f"recompiled: {', '.join(built) or 'nothing, all are current'}"
         return Answer(({"rebuilt": built},), lambda console: console.print(words))
     files = kernel_files()
     missing = [name for name in files if not library_serves(name)]
@@ -50,7 +50,7 @@ def kernels(
     def show(console: "Console") -> None:
         console.print(f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library")
         if names:
-            console.print(f"the kernels of {len(names)} rooms compiled and cached in {seconds:.1f} s")
+            console.print(f"the kernels of {len(names)} packages compiled and cached in {seconds:.1f} s")
 
     document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}
     return Answer((document,), show)

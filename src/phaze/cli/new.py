@@ -25,10 +25,10 @@ TRIES = (
 )
 Kind = Annotated[str, typer.Argument(help="study, space, chip, cluster, stack or model.")]
 NodeName = Annotated[str, typer.Option("--node", help="The process: n5, n7 or paper-22nm.")]
-Area = Annotated[str, typer.Option("--area", help="The most area of a chip, in mm2.")]
-Power = Annotated[str, typer.Option("--power", help="The most power of a chip (TDP), in W.")]
-ModelName = Annotated[str, typer.Option("--model", help="The model that a study is for.")]
-Out = Annotated[str | None, typer.Option("--out", help="The file; my-<kind>.toml, or my_model.py, if not given.")]
+Area = Annotated[str, typer.Option("--area", help="Area limit of a chip, in mm2.")]
+Power = Annotated[str, typer.Option("--power", help="Power limit of a chip (TDP), in W.")]
+ModelName = Annotated[str, typer.Option("--model", help="The model of a study.")]
+Out = Annotated[str | None, typer.Option("--out", help="The file; default my-<kind>.toml, or my_model.py.")]
 
 
 def _quantity(text: str, unit: str) -> float:
@@ -49,10 +49,10 @@ def new(
     model: ModelName = "llama2-7b",
     out: Out = None,
 ) -> Answer:
-    """Write a commented file to start from: it runs as it is, and says what each line is for.
+    """Write a commented template that works unchanged and explains each line.
 
-    Nothing is overwritten. Examples: phaze new study --node n7 --area 600 --power 400 · phaze new chip --out small.toml
-    --area 300 --power 250 · phaze new model
+    Existing files are not overwritten. Examples: phaze new study --node n7 --area 600 --power 400 ·
+    phaze new chip --out small.toml --area 300 --power 250 · phaze new model
     """
     from phaze.files import write_whole
     from phaze.study.starters import NODES, Goal, in_a_line, texts_of
@@ -65,10 +65,12 @@ def new(
     file = out or ("my_model.py" if kind == "model" else f"my-{kind}.toml")
     ending = ".py" if kind == "model" else ".toml"
     if not file.endswith(ending):
-        raise InputError("--out", f"'{file}' is no name of a {kind}", f"let it end in {ending}")
+        raise InputError("--out", f"'{file}' is not a name for a {kind}", f"let it end in {ending}")
     for option, text in (("--out", file), ("--model", model)):
         if not text.isprintable():
-            raise InputError(option, f"{text!r} cannot stand in a line of a file", "give printable characters alone")
+            raise InputError(
+                option, f"{text!r} cannot be written to a line of a file", "give printable characters alone"
+            )
     plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(file).stem.lower())
     name = plain[:LONGEST_NAME].strip("-") or f"my-{kind}"
     area_mm2 = told("--area", area, lambda text: _quantity(text, "mm2"))
@@ -76,7 +78,7 @@ def new(
     texts = texts_of(kind, Goal(name, node, area_mm2, power_w, model), file)
     for path in texts:
         if Path(path).exists():
-            raise InputError(path, "this file is there already", "give another --out, or move it away")
+            raise InputError(path, "this file already exists", "give another --out, or move it away")
     for path, text in texts.items():
         write_whole(Path(path), text)
     tried = tries[kind].format(file=in_a_line(file))

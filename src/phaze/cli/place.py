@@ -13,7 +13,7 @@ Files = Annotated[list[str], typer.Argument(help="Profiles (phaze.profile/1); - 
 
 @asking(single.place)
 def place(profile: Files, perfetto: Perfetto) -> None:
-    """Place layers on devices: stages, data and tensor degrees, recompute, proved to be the fastest.
+    """Place layers on devices: stages, DP, TP and recompute, proved to be the fastest.
 
     One line for each file with --json, in order. Examples: phaze place profile.json · phaze place *.json --json ·
     phaze place profile.json --perfetto trace.json

@@ -22,8 +22,8 @@ PassName = Annotated[
     Literal["forward", "backward"] | None, typer.Option("--pass", help="forward or backward; else both, in order.")
 ]
 ChipName = Annotated[str | None, typer.Option("--chip", help="With --model: a preset, or the path of a chip file.")]
-ClusterName = Annotated[str | None, typer.Option("--cluster", help="With --model: else the chip's usual one.")]
-StackName = Annotated[str | None, typer.Option("--stack", help="With --model: else the cluster's usual one.")]
+ClusterName = Annotated[str | None, typer.Option("--cluster", help="With --model; default: that of the chip.")]
+StackName = Annotated[str | None, typer.Option("--stack", help="With --model; default: that of the cluster.")]
 RulesName = Annotated[
     str | None,
     typer.Option("--rules", help="With --model: serial, companions, links, icml24, overlap; else the stack's."),
@@ -36,9 +36,10 @@ Attention = Annotated[
     Literal["eager", "fused"] | None, typer.Option(help="With --model: eager or fused; else as the stack runs it.")
 ]
 Spread = Annotated[
-    bool, typer.Option("--sequence-parallel", help="With --model: shard what tensor parallelism leaves.")
+    bool,
+    typer.Option("--sequence-parallel", help="With --model: shard activations that tensor parallelism replicates."),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, whatever the cache holds.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace the model again, ignoring the cache.")]
 
 
 @asking(single.schedule)

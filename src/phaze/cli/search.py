@@ -14,33 +14,35 @@ Model = Annotated[
     typer.Option("--model", help="Instead of a study: a built-in name, file.py:function, a config.json or its folder."),
 ]
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the run; {name} is the study's.")]
-Gap = Annotated[float | None, typer.Option("--gap", help="How near to the best the proof must come: 0.0001.")]
-Time = Annotated[float | None, typer.Option("--time", help="Stop after so many seconds; the gap says how far it came.")]
-Workers = Annotated[int, typer.Option("--workers", help="Processes; 0 takes one for each core.")]
+Gap = Annotated[float | None, typer.Option("--gap", help="Relative gap to prove, such as 0.0001.")]
+Time = Annotated[float | None, typer.Option("--time", help="Stop after this many seconds, with the gap proved so far.")]
+Workers = Annotated[int, typer.Option("--workers", help="Worker processes; 0: one for each core.")]
 Rules = Annotated[
-    str | None, typer.Option("--rules", help="Whose defaults hold: cluster, today's hardware (default), or icml24.")
+    str | None, typer.Option("--rules", help="Set of defaults: cluster (today's hardware, the default) or icml24.")
 ]
 Engine = Annotated[str, typer.Option("--engine", help="local: processes of this machine; ray: a Ray cluster.")]
-Address = Annotated[str | None, typer.Option("--address", help="With ray: auto (what runs here), local, or HOST:PORT.")]
+Address = Annotated[
+    str | None, typer.Option("--address", help="With ray: auto (the cluster of this machine), local, or HOST:PORT.")
+]
 Attention = Annotated[
     str | None,
-    typer.Option("--attention", help="eager, fused, or best of both; without it as the stack runs it."),
+    typer.Option("--attention", help="eager, fused, or best of both; default: as the stack runs it."),
 ]
 Precision = Annotated[
     str | None,
-    typer.Option("--precision", help="bf16, fp8 or a recipe that stack and space have; without it the stack's."),
+    typer.Option("--precision", help="bf16, fp8 or a recipe that stack and space have; default: the stack's."),
 ]
 Shard = Annotated[
     str | None,
     typer.Option(
-        "--shard", help="Hybrid sharding: ranks with the same weights that share out state, 8,16 or 8,all; else all."
+        "--shard", help="Hybrid sharding: ranks with the same weights that shard state, 8,16 or 8,all; default all."
     ),
 ]
 Headroom = Annotated[
     str | None,
-    typer.Option("--headroom", help="Share of memory to leave free; without it 6% under rules cluster, else 0."),
+    typer.Option("--headroom", help="Share of memory to leave free; default 6% under rules cluster, else 0."),
 ]
-Devices = Annotated[int | None, typer.Option("--devices", help="How many devices there are.")]
+Devices = Annotated[int | None, typer.Option("--devices", help="Number of devices.")]
 Batch = Annotated[
     str | None, typer.Option("--batch", help="Global batch in sequences, 1024, or tokens, 4M-tokens (M = 10^6).")
 ]
@@ -54,8 +56,8 @@ Tokens = Annotated[
 Terms = Annotated[
     str | None, typer.Option("--terms", help="With --tokens: prices, PUE and carbon (phaze.ownership/1).")
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Trace models of your own again, whatever the cache holds.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: change a value of the study.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Trace your own models again, ignoring the cache.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: override a value of the study; repeatable.")]
 
 
 @asking(studies.search, page=True)
@@ -65,9 +67,9 @@ def search(
     devices: Devices, batch: Batch, sequence: Sequence, tokens: Tokens, terms: Terms, settings: Settings,
     tp_plan: TpPlan, fresh: Fresh,
 ) -> None:  # fmt: skip
-    """Search the best chip and the best placement on it, together, to a proven gap.
+    """Search the best chip and the best plan on it together, to a proven gap.
 
-    A run that was stopped goes on with the same command. Examples: phaze search --model llama3-8b ·
+    A stopped run resumes with the same command. Examples: phaze search --model llama3-8b ·
     phaze search --model bert-large --rules icml24 · phaze search study.toml --engine ray ·
     phaze search study.toml --batch 4M-tokens --tokens 2T --out runs/priced
     """

@@ -20,7 +20,7 @@ File = Annotated[str, typer.Argument(help="A study (phaze.study/1); - reads it f
 @app.command()
 @answering
 def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progress: "Progress") -> Answer:
-    """Check a study: its file, every name in it, and how large the search would be.
+    """Check a study: its file, every name in it, and the size of the search.
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """

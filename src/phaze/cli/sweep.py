@@ -8,8 +8,8 @@ from phaze.api import along
 from phaze.cli.answer import asking
 from phaze.cli.search import Address, Engine, Fresh, Model, Rules, Settings, Study, Workers
 
-Range = Annotated[str, typer.Option("--over", help="key=low..high or key=a,b,c: a value of the study, and its range.")]
-Points = Annotated[int, typer.Option("--points", help="How many values of a range, evenly spaced by ratio.")]
+Range = Annotated[str, typer.Option("--over", help="key=low..high or key=a,b,c: a key of the study and its range.")]
+Points = Annotated[int, typer.Option("--points", help="Number of values of a range, in geometric progression.")]
 Out = Annotated[str | None, typer.Option("--out", help="The folder of the sweep; {name} is the study's.")]
 
 
@@ -18,9 +18,9 @@ def sweep(
     *, over: Range, study: Study, model: Model, points: Points, out: Out = "runs/{name}-sweep", workers: Workers = 0,
     engine: Engine, address: Address, rules: Rules, settings: Settings, fresh: Fresh,
 ) -> None:  # fmt: skip
-    """Search along a range: the best chip and placement, certified, for each value of one key of a study.
+    """Search along a range: the certified best chip and plan for each value of one key of a study.
 
-    A sweep that was stopped goes on with the same command; phaze plan --over sweeps plans on a given chip. Examples:
+    A stopped sweep resumes with the same command; phaze plan --over sweeps plans on a given chip. Examples:
     phaze sweep --model llama3-8b --over budget.power=400..700 · phaze sweep study.toml --over
     training.devices=64,256,1024 · phaze sweep --model bert-large --rules icml24 --over
     cluster.link_bytes_per_s=1e9..1e12 --points 4

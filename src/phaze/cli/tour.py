@@ -58,7 +58,7 @@ PANELS: Final = (
             ("verify", "check the certificate of a run by independent code"),
             ("validate", "our times, areas and powers against measured ones"),
             ("calibrate", "fit a chip's constants on your measurements"),
-            ("bench", "solver times beside published ones and peers"),
+            ("bench", "solver times against published ones and other tools"),
         ),
     ),
     Panel(

@@ -12,19 +12,19 @@ Operators = Annotated[
     bool, typer.Option("--operators", help="Operators, collectives and layers against measured ones.")
 ]
 Rediscovery = Annotated[
-    bool, typer.Option("--rediscovery", help="The best chip within a real one's area and power, beside it.")
+    bool, typer.Option("--rediscovery", help="The best chip within a real one's area and power, against it.")
 ]
 Bands = Annotated[
-    bool, typer.Option("--bands", help="The band of each kind of answer, and how many held-back runs lie inside.")
+    bool, typer.Option("--bands", help="The error band of each kind of answer, and how many held-out runs lie inside.")
 ]
 Write = Annotated[
     str | None,
     typer.Option("--write", metavar="FILE", help="With --bands: write them there, as data/bands.json has them."),
 ]
-Rows = Annotated[str | None, typer.Argument(help="A CSV file of measured runs; without it, the bundled ones.")]
+Rows = Annotated[str | None, typer.Argument(help="A CSV file of measured runs; default: the bundled ones.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
-Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; may be given again.")]
-Best = Annotated[bool, typer.Option("--best", help="The best plan for each job beside the one that was run.")]
+Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; repeatable.")]
+Best = Annotated[bool, typer.Option("--best", help="The best plan for each job against the one that was run.")]
 Every = Annotated[bool, typer.Option("--rows", help="Show every run.")]
 
 
@@ -33,7 +33,7 @@ def validate(
     rows: Rows, silicon: Silicon, operators: Operators, datasheet: Datasheet, sets: Only, every: Every, best: Best,
     rediscovery: Rediscovery, bands: Bands, write: Write,
 ) -> None:  # fmt: skip
-    """Show how far our estimates are from published figures: whole training runs, operators, or silicon.
+    """Compare estimates with published figures: whole training runs, operators, or silicon.
 
     Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best ·
     phaze validate --bands

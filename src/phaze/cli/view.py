@@ -20,10 +20,10 @@ Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a
 
 @answering
 def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, progress: "Progress") -> Answer:
-    """Look at all runs of a folder in a browser: list, search, compare two, watch a search that is under way.
+    """Show all runs of a folder in a browser: list, search, compare two, monitor a running search.
 
-    It reads and never writes, is bound to 127.0.0.1 and asks for the token in the address that it prints; Ctrl-C ends
-    it. Examples: phaze view · phaze view runs --port 8080 --open
+    It is read-only, bound to 127.0.0.1, and requires the token of the URL that it prints; Ctrl-C stops it.
+    Examples: phaze view · phaze view runs --port 8080 --open
     """
     from phaze.view.server import ViewServer
 

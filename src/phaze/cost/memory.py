@@ -104,7 +104,7 @@ def update_bytes(stack: Stack, precision: Precision, optimizer: Optimizer) -> fl
 def held_bytes(parameters: float, state: ParameterState, zero: int = 0, replicas: int = 1) -> float:
     """Bytes of weights, gradients and optimizer state on one device."""
     if zero not in (0, 1, 2, 3):
-        raise InputError("zero", f"{zero} is no stage", "give 0, 1, 2 or 3")
+        raise InputError("zero", f"{zero} is not a stage", "give 0, 1, 2 or 3")
     if replicas < 1:
         raise InputError("data", f"{replicas} is out of range", "it must be at least 1")
     parts = (state.optimizer, state.gradient, state.weight)

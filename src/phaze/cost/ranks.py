@@ -63,7 +63,7 @@ class Degrees:
                 "expert",
                 f"{part} ranks with order pipeline do not divide tensor {self.tensor} x context {self.context} = "
                 f"{self.width}",
-                "use order data, which puts the replicas of a stage beside each other",
+                "use order data, which makes the replicas of a stage adjacent",
             )
 
     @property
@@ -109,7 +109,7 @@ def require_divided(degrees: Degrees, model: Divided, sequence_parallel: bool, w
     if p > 1 and t > 1 and not sequence_parallel:
         raise InputError(
             "sequence_parallel",
-            f"expert parallel {p} beside tensor parallel {t} needs it: each rank routes tokens of its own",
+            f"expert parallel {p} with tensor parallel {t} needs it: each rank routes tokens of its own",
             "switch it on, or use tensor 1",
         )
     if c == 1:

@@ -35,7 +35,7 @@ def parse_headroom(text: str, where: str) -> float:
     try:
         share = float(number) / (100 if percent else 1)
     except ValueError:
-        raise InputError(where, f"'{text}' is no share", "give one such as 6% or 0.06") from None
+        raise InputError(where, f"'{text}' is not a share", "give one such as 6% or 0.06") from None
     return require_headroom(share, where)
 
 

@@ -58,7 +58,7 @@ class JobTable(Document):
     @model_validator(mode="after")
     def _sized(self) -> "JobTable":
         if (self.family is None) != (self.sizes is None):
-            raise ValueError("family and sizes stand together")
+            raise ValueError("family and sizes must be given together")
         length = None if self.sizes is None else self.sizes.get("sequence")
         if self.sizes is not None and (type(length) is not int or length < 1):
             raise ValueError(f"sizes.sequence is {length!r}; give a whole number from 1")

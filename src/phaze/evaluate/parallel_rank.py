@@ -53,7 +53,7 @@ class Parallel:
             if self.expert_tensor not in (None, self.tensor):
                 raise InputError(
                     "expert_tensor",
-                    f"{self.expert_tensor} beside tensor {self.tensor} needs experts that ranks share out",
+                    f"{self.expert_tensor} with tensor {self.tensor} needs expert parallelism",
                     "leave it out, or use expert 2 or more",
                 )
             return Sharing(self.context)
@@ -66,14 +66,14 @@ def fullest_rows(imbalance: float | None, capacity: float | None, where: str = "
         if value is not None and not 1 <= value <= MOST_ROWS:
             raise InputError(f"{where}{name}", f"{value!r} is out of range", f"give 1, the mean load, to {MOST_ROWS:g}")
     if capacity is not None and imbalance is None:
-        raise InputError(f"{where}capacity", "a balanced load never exceeds it", "give imbalance beside it")
+        raise InputError(f"{where}capacity", "a balanced load never exceeds it", "give imbalance too")
     return min(imbalance or 1.0, capacity or MOST_ROWS)
 
 
 def require_shared_out(rows: float, experts: Iterable[int], where: str) -> None:
     """Refuse an imbalance among ranks where no experts are shared out."""
     if rows > 1 and max(experts) == 1:
-        raise InputError(where, "no experts are shared out, so that no rank gets more than others", "give expert too")
+        raise InputError(where, "there is no expert parallelism, so all ranks have the same load", "give expert too")
 
 
 def parallels(

@@ -56,7 +56,7 @@ def setting_of(chip: str, cluster: str | None, stack: str | None, basis: Basis, 
     device = load_chip(chip)
     place = cluster or device.cluster
     if place is None:
-        raise InputError("--cluster", f"the chip '{device.name}' names no usual cluster", "name one: phaze clusters")
+        raise InputError("--cluster", f"the chip '{device.name}' names no default cluster", "name one: phaze clusters")
     network = load_cluster(place, chip=device)
     require_links(device, chip, network, "--chip")
     software = load_built_stack(stack or network.stack)

@@ -117,7 +117,7 @@ class ShownPlanTable(JobPlanTable):
     def _exchanged(self) -> "ShownPlanTable":
         together = {"exchange_s", "expert_nodes", "expert"}
         if "exchange_s" in self.model_fields_set and not together <= self.model_fields_set:
-            raise ValueError("give expert and expert_nodes beside exchange_s")
+            raise ValueError("give expert and expert_nodes with exchange_s")
         return self
 
     @model_validator(mode="after")

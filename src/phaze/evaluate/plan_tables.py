@@ -90,7 +90,7 @@ class ConstantsTable(Loose):
     @model_validator(mode="after")
     def _both(self) -> "ConstantsTable":
         if (self.clock_hz is None) != (self.software_share is None):
-            raise ValueError("clock_hz and software_share stand together")
+            raise ValueError("clock_hz and software_share must be given together")
         return self
 
 
@@ -188,7 +188,7 @@ class ShortageTable(Loose):
     def _numbers(self) -> "ShortageTable":
         for name in ("hbm_bytes", "devices", "tensor", "zero"):
             if isinstance((self.levers or {}).get(name), str):
-                raise ValueError(f"the lever {name} is no number")
+                raise ValueError(f"the lever {name} is not a number")
         return self
 
 

@@ -48,7 +48,7 @@ def mode_given(value: Any) -> Any:
         return parts[0]
     wrong = next((part for part in parts if part not in KNOWN), None)
     if wrong is not None:
-        raise ValueError(f"'{wrong}' is no module: use one of {', '.join(MODES)}, or modules: {', '.join(KNOWN)}")
+        raise ValueError(f"'{wrong}' is not a module: use one of {', '.join(MODES)}, or modules: {', '.join(KNOWN)}")
     if ALTERNATE in parts and len(set(parts)) > 1:
         raise ValueError(f"'{ALTERNATE}' goes with no other module: every second block is recomputed in full")
     return joined(parts)

@@ -119,14 +119,14 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     chip = load_chip(asked.chip)
     name = asked.cluster or chip.cluster
     if name is None:
-        raise InputError("--cluster", f"the chip '{chip.name}' names no usual cluster", "name one: phaze clusters")
+        raise InputError("--cluster", f"the chip '{chip.name}' names no default cluster", "name one: phaze clusters")
     for what, count in (("--devices", asked.devices), ("--batch", asked.batch)):
         if isinstance(count, int) and count < 1:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
     if asked.zero is not None and asked.zero not in ZEROS:
         raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
     if asked.shards and asked.zero == 0:
-        raise InputError("--shard", "ZeRO 0 shares out no state", "use --zero 1, 2 or 3, or leave --zero out")
+        raise InputError("--shard", "ZeRO 0 shards no state", "use --zero 1, 2 or 3, or leave --zero out")
     if any(shard < 0 or shard == 1 for shard in asked.shards or ()):  # 0: all with the same weights
         raise InputError("--shard", f"{min(asked.shards or ())} is out of range", "give 2 ranks or more, or all")
     recompute = mode_asked(asked.recompute, "--recompute")
@@ -143,7 +143,7 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     widths = asked.widths or supply.facts.widths
     fitting = tuple(width for width in widths if width <= asked.devices)
     if not fitting:
-        raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller width")
+        raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller degree")
     length = supply.facts.length(asked.sequence)
     batch = sequences_of(asked.batch, length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))

@@ -94,9 +94,9 @@ class RunFile(Document):
                 f"be at most the {self.devices} devices"
             )
         if self.terms is not None and self.tokens is None:
-            raise ValueError("give tokens beside terms, which price them")
+            raise ValueError("give tokens with terms, which price them")
         if self.tensor_plan is not None and (self.model is None or not is_place(self.model)):
-            raise ValueError("give tensor_plan beside model, the one of your own that it splits")
+            raise ValueError("give tensor_plan with model, your own model that it shards")
         return self
 
 
@@ -183,8 +183,8 @@ def _graph_file(run: RunFile) -> Model:
     if (model.tensor, model.microbatch) != wanted:
         raise InputError(
             "graph",
-            f"{run.graph} is of tensor width {model.tensor} and microbatch {model.microbatch}",
-            f"give one of width {wanted[0]} and microbatch {wanted[1]}",
+            f"{run.graph} is of TP {model.tensor} and microbatch {model.microbatch}",
+            f"give one of TP {wanted[0]} and microbatch {wanted[1]}",
         )
     stated = (run.plan.context, run.plan.expert, run.plan.expert_tensor or model.expert_tensor)
     if stated != (model.context, model.expert, model.expert_tensor):

@@ -47,7 +47,7 @@ class RunPlanTable(Document):
     expert_tensor: Count | None = None
     context_way: Way = "ring"
     shard: Annotated[
-        Annotated[int, Field(ge=2)] | None, Field(description="ranks that share out state; without it all replicas")
+        Annotated[int, Field(ge=2)] | None, Field(description="ranks that shard state; without it all replicas")
     ] = None
     blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
 
@@ -70,7 +70,7 @@ class RunPlanTable(Document):
     def _cut(self) -> "RunPlanTable":
         assert self.schedule
         if self.shard is not None and self.zero == 0:
-            raise ValueError(f"shard {self.shard} and zero 0: only ZeRO 1, 2 and 3 share out state")
+            raise ValueError(f"shard {self.shard} and zero 0: only ZeRO 1, 2 and 3 shard state")
         if self.shard is not None and self.data * self.context % self.shard:
             alike = self.data * self.context
             raise ValueError(f"shard {self.shard} does not divide the {alike} ranks with the same weights")

@@ -39,7 +39,7 @@ TITLES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "devices": ("Devices", "devices"),
         "batch": ("Global batch", "sequences"),
         "sequence": ("Sequence, as many tokens a step", "positions"),
-        "chip": ("Chip, on its own usual cluster and stack", "chip"),
+        "chip": ("Chip, on its default cluster and stack", "chip"),
     }
 )
 """What may vary: the title of its rows, and what a row's label counts."""

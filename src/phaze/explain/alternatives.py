@@ -28,7 +28,7 @@ def _value(text: str, where: str) -> float:
             return float(text) if not base else units.parse(text, base)  # type: ignore[arg-type]
         except ValueError:
             continue
-    raise InputError(where, f"'{text}' is no number", "e.g. vector_cores=64 or global_buffer=64 MiB")
+    raise InputError(where, f"'{text}' is not a number", "e.g. vector_cores=64 or global_buffer=64 MiB")
 
 
 def asked_instead(question: Question, text: str) -> tuple[str, float]:
@@ -40,7 +40,9 @@ def asked_instead(question: Question, text: str) -> tuple[str, float]:
     value, axis = _value(said, where), points[name]
     if not np.isclose(axis.astype(float), value, rtol=1e-9).any():
         allowed = ", ".join(f"{one:.9g}" for one in axis.astype(float)[:20].tolist())
-        raise InputError(where, f"{said} is no value of that axis", f"it has {allowed}" + (" ..." * (len(axis) > 20)))
+        raise InputError(
+            where, f"{said} is not a value of that axis", f"it has {allowed}" + (" ..." * (len(axis) > 20))
+        )
     return name, value
 
 

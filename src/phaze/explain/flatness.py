@@ -96,7 +96,7 @@ def share_of(text: str) -> float:
     except ValueError:
         share = float("nan")
     if not 0 < share <= MOST:
-        raise InputError("--flatness", f"'{text}' is no share of at most {MOST:.0%}", "give one such as 1% or 0.03")
+        raise InputError("--flatness", f"'{text}' is not a share of at most {MOST:.0%}", "give one such as 1% or 0.03")
     return share
 
 

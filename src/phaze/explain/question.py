@@ -103,7 +103,7 @@ def question_of(folder: str) -> Question:
     said = read_result(Path(folder))
     if said.get("provisional"):
         seen = "the run was stopped before a chip was evaluated, and there is no answer to explain"
-        raise InputError(f"{folder}/{RESULT}", seen, "let the same phaze search go on, without --time")
+        raise InputError(f"{folder}/{RESULT}", seen, "resume the same phaze search without --time")
     asked = question_in(Path(folder))
     job = asked.job
     if said["study_digest"] != job.digest:

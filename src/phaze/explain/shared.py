@@ -3,7 +3,7 @@
     shared      axes of which all near chips have one value, though the space has more
     differing   axes of which they have several: the least to the most
     free        axes of which they have every value of the space, each in at least half of its even share: the answer
-                does not hang on them
+                does not depend on them
 
 A product may be the same though its factors differ: MACs stand beside the axes that make them, and area and TDP beside
 all of them.

@@ -81,10 +81,12 @@ def _moved(side: Mapping[str, Any]) -> str:
 
 
 def _deciding(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]What the answer hangs on[/bold] (another chip wins where the constant moves so far)")
+    console.print("\n[bold]Sensitivity to constants[/bold] (another chip wins where the constant changes so far)")
     rows, sides = said["deciding"], ("less", "more")
     if not rows:
-        console.print("The constants of this space's process are not varied: its chips are no clusters.", markup=False)
+        console.print(
+            "The constants of this space's process are not varied: its chips are not made of clusters.", markup=False
+        )
         return
     cells = [
         (row["constant"], *(_moved(row[side]) for side in sides), *(_gain(row[side]["gain"]) for side in sides))
@@ -150,7 +152,7 @@ def _beside(console: Console, said: Mapping[str, Any]) -> None:
 
 
 def _alone(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]One chip for all[/bold] (beside the best chip of the space for each model alone)")
+    console.print("\n[bold]One chip for all[/bold] (against the best chip of the space for each model alone)")
     cells = [
         (one["name"], f"{one['regret']:.2%}", "the answer" if one["chip"] == said["chip"] else one["chip"])
         for one in said["alone"]

@@ -95,7 +95,7 @@ def _words(part: str, values: Mapping[str, Any]) -> str:
     if part == "experts" and values["expert"] > 1:
         return f"expert parallel {values['expert']}, expert tensor {values['expert_tensor']}"
     if part == "ZeRO stage" and values["shard"]:
-        return f"{values['zero']}, shared out over {values['shard']} ranks"
+        return f"{values['zero']}, sharded over {values['shard']} ranks"
     if part == "chunks" and values["family"]:
         return f"{values['chunks']}, {values['family']}"
     key = next(keys for name, keys in PARTS if name == part)[0]

@@ -24,7 +24,7 @@ def _require_there(split: Split) -> None:
     require_launchable(split, "DeepSpeed")
     own = {
         "a pipeline": split.pipeline > 1,
-        "experts shared out over ranks": split.expert > 1,
+        "experts distributed over ranks": split.expert > 1,
     }
     for seen, refused in own.items():
         if refused:
@@ -35,12 +35,12 @@ def _require_there(split: Split) -> None:
     if split.tensor > 1 and split.zero > MOST_SPLIT_ZERO:
         raise InputError(
             split.model,
-            f"ZeRO {split.zero} beside tensor parallelism",
-            f"{VERSION} splits tensors beside ZeRO 0 to {MOST_SPLIT_ZERO}; plan with --zero {MOST_SPLIT_ZERO}",
+            f"ZeRO {split.zero} with tensor parallelism",
+            f"{VERSION} splits tensors with ZeRO 0 to {MOST_SPLIT_ZERO}; plan with --zero {MOST_SPLIT_ZERO}",
         )
     if split.shards > 1:
-        seen = f"state shared out over {split.shard} ranks, in groups that are replicas"
-        raise InputError(split.model, seen, f"{VERSION} shares it out over all; plan without --shard")
+        seen = f"state sharded over {split.shard} ranks, in groups that are replicas"
+        raise InputError(split.model, seen, f"{VERSION} shards it over all; plan without --shard")
     if split.precision not in ("bf16", "fp32"):
         raise InputError(split.model, f"products in {split.precision}", f"{VERSION} has bf16 and fp32; plan with one")
     if not {*split.recompute} <= {"none", "full"}:
@@ -56,8 +56,8 @@ def _rows(split: Split) -> list[tuple[str, Any, str]]:
         ("train_micro_batch_size_per_gpu", split.microbatch, "sequences of a microbatch"),
         ("gradient_accumulation_steps", split.rounds, f"microbatches of one of {split.data} replicas"),
         ("bf16.enabled", split.precision == "bf16", "as planned"),
-        ("zero_optimization.stage", split.zero, "optimizer state, then gradients, then weights are shared out"),
-        ("zero_optimization.overlap_comm", split.hides_synchronisation, "whether the plan hides synchronisation"),
+        ("zero_optimization.stage", split.zero, "optimizer state, then gradients, then weights are sharded"),
+        ("zero_optimization.overlap_comm", split.hides_synchronisation, "whether the plan overlaps synchronisation"),
     ]
     if split.tensor > 1:
         found.append(("tensor_parallel.autotp_size", split.tensor, "width of a tensor group"))

@@ -77,8 +77,8 @@ def _mesh(split: Split) -> list[Choice]:
         "tensor": "width of a tensor group",
         "tensor_sequence": "width of a tensor group, norms split over its positions",
         "context": "ranks that share a sequence, and weights",
-        "expert": "ranks that share out the experts, and other weights",
-        "fsdp": "replicas that share out state, gradients and weights (ZeRO 3)",
+        "expert": "ranks that experts are distributed and other weights sharded over",
+        "fsdp": "replicas that shard state, gradients and weights (ZeRO 3)",
         "data": "replicas with whole weights",
         "pipeline": "stages of a replica",
     }
@@ -194,6 +194,6 @@ def maxtext(split: Split) -> str:
     )
     text += "# Start it on every host: python3 -m maxtext.trainers.pre_train.train THIS_FILE run_name=...\n"
     if split.hides_synchronisation:
-        text += f"# with {flags}: the plan counts on hidden collectives.\n"
+        text += f"# with {flags}: the plan assumes overlapped collectives.\n"
     text += "".join(f"# Not as planned: {one}.\n" for one in differences(split))
     return text + aligned([(f"{row.name}: {row.value}", row.why) for row in rows]) + "\n"

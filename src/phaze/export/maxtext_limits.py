@@ -70,21 +70,19 @@ def require_there(split: Split) -> None:
 
 def _require_sharing(split: Split) -> None:
     if split.zero == 2:
-        seen = "gradients shared out over replicas that keep weights (ZeRO 2)"
-        raise InputError(split.model, seen, f"{VERSION} shares out state or all; plan with --zero 1 or 3")
-    for seen, degree in (("a sequence shared", split.context), ("experts shared out", split.expert)):
+        seen = "gradients sharded over replicas that keep weights (ZeRO 2)"
+        raise InputError(split.model, seen, f"{VERSION} shards optimizer state or everything; plan with --zero 1 or 3")
+    for seen, degree in (("context parallelism", split.context), ("expert parallelism", split.expert)):
         if degree > 1 and split.zero != 3:
             what = f"{seen} over {degree} ranks with ZeRO {split.zero}"
-            raise InputError(
-                split.model, what, f"{VERSION} shares out weights over these ranks too; plan with --zero 3"
-            )
+            raise InputError(split.model, what, f"{VERSION} shards weights over these ranks too; plan with --zero 3")
     if split.data % split.expert or (split.expert > 1 and split.expert_tensor != split.tensor):
         seen = (
             f"experts over {split.expert} ranks of {split.expert_tensor} each, {split.data} replicas of {split.tensor}"
         )
         raise InputError(split.model, seen, f"{VERSION} splits experts as all else; plan with --tensor 1")
     if split.shards > 1 and (split.zero != 3 or split.context > 1 or (split.data // split.expert) % split.shards):
-        seen = f"state shared out over {split.shard} ranks in {split.shards} groups"
+        seen = f"state sharded over {split.shard} ranks in {split.shards} groups"
         raise InputError(split.model, seen, f"{VERSION} has groups of whole replicas with ZeRO 3; plan without --shard")
     if split.context > 1:
         ways = WAYS if is_tpu(split) else ("all_gather", "ring")

@@ -74,7 +74,7 @@ def _pipeline(split: Split) -> list[Choice]:
         if split.rounds % split.pipeline:
             raise InputError(
                 split.model,
-                f"{split.rounds} microbatches of a replica are no multiple of its {split.pipeline} interleaved stages",
+                f"{split.rounds} microbatches of a replica are not a multiple of its {split.pipeline} stages",
                 "Megatron-LM needs one; plan with another batch or without chunks",
             )
     return [*found, Choice("--pipeline-model-parallel-layout", f'"{layout(split)}"', why)]
@@ -158,8 +158,8 @@ def _fsdp(split: Split) -> list[Choice]:
     if split.pipeline > 1:
         raise InputError(
             split.model,
-            f"ZeRO {split.zero} beside a pipeline of {split.pipeline} stages",
-            "Megatron-FSDP is documented beside tensor parallelism only; plan with --zero 1",
+            f"ZeRO {split.zero} with a pipeline of {split.pipeline} stages",
+            "Megatron-FSDP is documented with tensor parallelism only; plan with --zero 1",
         )
     kind, what = ("optim_grads", "gradients") if split.zero == 2 else ("optim_grads_params", "gradients and weights")
     return [
@@ -211,13 +211,13 @@ def _state(split: Split) -> list[Choice]:
     if split.zero > 1:
         found += _fsdp(split)
     if split.shards > 1:
-        why = f"{split.shards} groups of {split.shard} ranks share out state, and reduce over each other"
+        why = f"{split.shards} groups of {split.shard} ranks shard state, and reduce over each other"
         found.append(Choice("--num-distributed-optimizer-instances", str(split.shards), why))
     found += _aware(split)
     if split.hides_synchronisation and split.data > 1:
-        found.append(Choice("--overlap-grad-reduce", None, "the plan counts on hidden synchronisation"))
+        found.append(Choice("--overlap-grad-reduce", None, "the plan assumes overlapped synchronisation"))
         if split.zero > 0:
-            found.append(Choice("--overlap-param-gather", None, "the plan counts on hidden synchronisation"))
+            found.append(Choice("--overlap-param-gather", None, "the plan assumes overlapped synchronisation"))
     return found
 
 

@@ -24,7 +24,7 @@ def shared_choices(split: Split) -> list[Choice]:
     if has_experts(split):
         _require_experts(split)
         found += [
-            Choice("--expert-model-parallel-size", str(split.expert), "ranks that share out the experts"),
+            Choice("--expert-model-parallel-size", str(split.expert), "ranks that experts are distributed over"),
             Choice("--expert-tensor-parallel-size", str(split.expert_tensor), "ranks that share one expert"),
             Choice("--moe-grouped-gemm", None, "the experts of a rank as one product"),
             *_dispatcher(split),
@@ -47,13 +47,13 @@ def _require_experts(split: Split) -> None:
     if split.tensor > 1 and not split.sequence_parallel:
         raise InputError(
             split.model,
-            "experts are shared out beside tensor parallelism without sequence parallelism",
+            "expert and tensor parallelism without sequence parallelism",
             "Megatron-LM needs it there; choose a plan with sequence parallelism",
         )
     if split.expert > 1 and split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
         raise InputError(
             split.model,
-            "experts are shared out and the stages of a replica are adjacent",
+            "expert parallelism, and the stages of a replica are adjacent",
             "Megatron-LM puts replicas inside stages there; choose a plan of that order",
         )
 
@@ -69,10 +69,10 @@ def _dispatcher(split: Split) -> list[Choice]:
     if split.hidden_exchange > 0:
         if "full" in split.recompute:
             raise InputError(
-                "recompute", "Megatron hides no exchange of experts beside full recompute", "plan without it"
+                "recompute", "Megatron does not overlap the exchange of experts with full recompute", "plan without it"
             )
-        found.append(Choice("--overlap-moe-expert-parallel-comm", None, "the plan counts on hidden exchanges"))
+        found.append(Choice("--overlap-moe-expert-parallel-comm", None, "the plan assumes overlapped exchanges"))
         found.append(Choice("--delay-wgrad-compute", None, "weight gradients run behind exchanges"))
     elif split.overlaps_shared_experts:
-        found.append(Choice("--moe-shared-expert-overlap", None, "exchanges run beside shared experts"))
+        found.append(Choice("--moe-shared-expert-overlap", None, "exchanges overlap shared experts"))
     return found

@@ -27,7 +27,7 @@ def run_of(folder: Path) -> Run:
     job = question.job
     if job.digest != result["study_digest"]:
         where = str(folder / STUDY)
-        raise InputError(where, "the result beside it is of another study or another phaze", "search again")
+        raise InputError(where, "the result next to it is of another study or another phaze", "search again")
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))
     opened, closed, evaluated = rows_in(journal, job.space)
@@ -45,6 +45,6 @@ def read_plan(path: str) -> tuple[dict[str, Any], str]:
     text, where = read_text(path)
     raw = parse(text, "json", where)
     if raw.get("schema") != "phaze.plan/1" or "batch_s" not in raw:
-        raise InputError(where, "this is no plan (phaze.plan/1)", "give what phaze plan ... --json prints")
+        raise InputError(where, "this is not a plan (phaze.plan/1)", "give what phaze plan ... --json prints")
     require_plan(raw, where)
     return raw, where

@@ -105,7 +105,7 @@ def cut(model: Model, stages: Sequence[Mapping[str, Any]], name: str) -> tuple[t
     if len(stages) > 1 and not _is_chain(model, blocks):
         raise InputError(
             name,
-            "its layers are no chain of equal blocks",
+            "its layers are not a chain of equal blocks",
             "launch files need one; export to csv or perfetto",
         )
     found = []

@@ -100,7 +100,7 @@ def _training(split: Split) -> list[Choice]:
 
 
 def _replication(split: Split) -> str:
-    return "no replication" if split.shards == 1 else "groups that share out state, one a replica of the others"
+    return "no replication" if split.shards == 1 else "groups that shard state, one a replica of the others"
 
 
 def _parallelism(split: Split) -> list[Choice]:
@@ -130,7 +130,7 @@ def _parallelism(split: Split) -> list[Choice]:
     if split.expert > 1:
         backend = "deepep" if split.deduplicated_exchange else "standard"
         found += [
-            Choice("expert_parallel_degree", str(split.expert), "ranks that share out the experts"),
+            Choice("expert_parallel_degree", str(split.expert), "ranks that experts are distributed over"),
             Choice("expert_tensor_parallel_degree", str(split.expert_tensor), "ranks that share one expert"),
             Choice("expert_parallel_comm_backend", f'"{backend}"', "how tokens are exchanged, as planned"),
         ]

@@ -22,7 +22,7 @@ SIZES: Mapping[str, Mapping[str, int]] = MappingProxyType(
 )
 """Of a named model that it has no flavour for: the published configuration."""
 ROTARY_BASE = 10_000
-"""Of Llama 2, and of sizes alone, whose times do not hang on it."""
+"""Of Llama 2, and of sizes alone, whose times do not depend on it."""
 
 
 def flavour_module(split: Split) -> str:
@@ -30,7 +30,7 @@ def flavour_module(split: Split) -> str:
     sizes = SIZES.get(split.model, split.sizes)
     dim, heads = sizes["hidden"], sizes["heads"]
     if sizes.get("head_dim", dim // heads) * heads != dim:
-        seen = f"heads of {sizes['head_dim']} beside a hidden size of {dim} and {heads} heads"
+        seen = f"heads of {sizes['head_dim']} with a hidden size of {dim} and {heads} heads"
         raise InputError(split.model, seen, "torchtitan 0.2.2's llama has no such; plan with head_dim = hidden / heads")
     if sizes.get("tied", 0):
         raise InputError(split.model, "an embedding tied to the head", "torchtitan 0.2.2's llama ties none")

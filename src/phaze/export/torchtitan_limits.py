@@ -73,13 +73,13 @@ def require_there(split: Split) -> None:
     if split.zero == 0 and split.data * split.context > 1 and not alone:
         raise InputError(
             split.model,
-            "the replicas keep whole optimizer states beside tensor or pipeline parallelism",
-            "torchtitan's replication stands alone; plan with --zero 1",
+            "the replicas keep whole optimizer states with tensor or pipeline parallelism",
+            "torchtitan's replication cannot be combined with it; plan with --zero 1",
         )
     if split.data * split.context == 1 and not alone and split.precision != "fp32":
         raise InputError(
             split.model,
-            f"one replica in {split.precision} beside tensor or pipeline parallelism",
+            f"one replica in {split.precision} with tensor or pipeline parallelism",
             f"{VERSION} has mixed precision with sharding only; plan for two replicas or more",
         )
     if split.precision not in ("fp32", "bf16", *CONVERTERS):
@@ -97,8 +97,8 @@ def require_there(split: Split) -> None:
     if split.shards > split.data or split.data % split.shards:
         raise InputError(
             split.model,
-            f"state shared out over {split.shard} ranks of {split.context} that share a sequence",
-            f"{VERSION} shares it out over whole replicas; plan with another --shard",
+            f"state sharded over {split.shard} ranks of {split.context} that share a sequence",
+            f"{VERSION} shards it over whole replicas; plan with another --shard",
         )
     if split.state is not None and split.state != StateBytes():
         raise InputError(
@@ -132,7 +132,7 @@ def _require_shared(split: Split) -> None:
     if split.expert > 1 and split.expert_tensor not in (1, split.tensor):
         raise InputError(
             split.model,
-            f"experts split over {split.expert_tensor} ranks beside tensor {split.tensor}",
+            f"experts split over {split.expert_tensor} ranks with tensor {split.tensor}",
             f"{VERSION} splits them as the rest or not at all",
         )
     if split.expert == 1 and split.tensor > 1 and kind in MIXTURES:

@@ -38,7 +38,7 @@ def design_in(folder: Path, at: int) -> OpenedDesign:
     asked = asked_of(front["of"], [f"{name}={value!r}" for name, value in front["within"].items()])
     question = question_in(folder, asked.document())
     if question.job.digest != front["study_digest"]:
-        raise InputError(str(folder / "study.toml"), "the front beside it is of another study or another phaze", AGAIN)
+        raise InputError(str(folder / "study.toml"), "the front next to it is of another study or another phaze", AGAIN)
     job = job_for(question.job, asked)
     opened = enumerate_space(job.space)
     number, hbm_bytes = point["chip"].get("number"), point["chip"]["hbm_bytes"]

@@ -102,7 +102,7 @@ def _limit(text: str) -> tuple[Metric, float]:
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise InputError(where, f"'{number}' is no positive number", f"give it in {metric.unit}, without the unit")
+        raise InputError(where, f"'{number}' is not a positive number", f"give it in {metric.unit}, without the unit")
     return metric, value
 
 

@@ -2,7 +2,7 @@
 
 First a few units are opened that no other's bounds beat, from one end of that front of bounds to the other. Then units
 are opened in the order of the product of their lower bounds in all metrics, then by number. A design that closes a unit
-has no bound above it, so it comes first in this order: what a front has to open does not hang on luck. The finer bounds
+has no bound above it, so it comes first in this order: what a front evaluates does not depend on luck. The finer bounds
 (the antichain dual, the best cuts) are worked out for the next units of the order only, and only up to what designs
 that are no worse elsewhere leave of a unit. Units of a round are merged in order, so neither the number of workers nor
 an interruption changes anything.

@@ -120,5 +120,5 @@ def front_in(folder: Path) -> tuple[dict[str, Any], str]:
         if not set(file.of) <= set(point.metrics):
             raise InputError(f"{where}: points[{at}].metrics", "one of the front is missing", "find the front again")
     if len(set(file.of)) != len(file.of) or not set(file.of) <= set(file.units):
-        raise InputError(f"{where}: of", "a metric stands twice or has no unit", "find the front again")
+        raise InputError(f"{where}: of", "a metric appears twice or has no unit", "find the front again")
     return raw, text

@@ -33,7 +33,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
         return "chip: no chip and memory of the study"
     hbm = job.hbm_bytes.index(size)
     if not float(plain.rates(number, hbm).rate) < np.inf:
-        return "chip: it is too dear with that memory"
+        return "chip: it is too expensive with that memory"
     static_w = float(plain.opened.static_w()[number])
     tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
     for own, said in zip(front.configurations(number), point["models"], strict=True):

@@ -96,7 +96,7 @@ def _check_fit(family: str, values: Mapping[str, Any]) -> None:
     if family != "gpt" and values["heads"] % values["kv_heads"]:
         raise InputError(f"{family}: kv_heads", f"{values['heads']} heads do not divide by {values['kv_heads']}")
     if family != "gpt" and values["head_dim"] % 2:
-        raise InputError(f"{family}: head_dim", f"{values['head_dim']} is odd and rotary positions turn pairs")
+        raise InputError(f"{family}: head_dim", f"{values['head_dim']} is odd and rotary positions rotate pairs")
     if family == "moe":
         _check_experts(values)
 
@@ -124,7 +124,7 @@ def family_point(family: str, values: Mapping[str, Any], tensor: int, microbatch
         if tensor < 1 or values[key] % tensor:
             fits = [w for w in range(1, 65) if all(values[other] % w == 0 for other in rows.divided)]
             problem = f"{key} {values[key]} of {family} does not divide by {tensor}"
-            raise InputError("--tensor", problem, f"widths: {', '.join(map(str, fits))}")
+            raise InputError("--tensor", problem, f"TP degrees: {', '.join(map(str, fits))}")
     letters = {letter: values[key] for key, letter in rows.letters.items()}
     return {**letters, "b": microbatch, "s": sequence, "t": tensor}
 

@@ -83,7 +83,7 @@ class _Fold:
         for own, others in zip(self.part.operators, other.operators, strict=True):
             if [op.kind for op in own] != [op.kind for op in others]:
                 raise InputError(
-                    wide.name, "its experts run other operators at width 1", "use tensor 1 with expert parallelism"
+                    wide.name, "its experts run other operators at TP 1", "use tensor 1 with expert parallelism"
                 )
             for op, like in zip(own, others, strict=True):
                 self.sized[op.id] = like

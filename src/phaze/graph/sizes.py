@@ -105,7 +105,7 @@ def _term(words: str) -> Term:
         elif _NUMBER.fullmatch(word):
             coefficient *= Fraction(word)
         else:
-            raise ValueError(f"'{words}' is no product of numbers and variables")
+            raise ValueError(f"'{words}' is not a product of numbers and variables")
     return Term(coefficient, tuple(exponents))
 
 

@@ -46,7 +46,9 @@ def parse_sizes(text: str, family: str, sequence: int | None) -> dict[str, Any]:
     for part in text.split(","):
         key, mark, value = part.partition("=")
         if not mark or key.strip() in found:
-            raise InputError(f"--{family}", f"'{part.strip()}' is no size", "write for example hidden=4096,layers=36")
+            raise InputError(
+                f"--{family}", f"'{part.strip()}' is not a size", "write for example hidden=4096,layers=36"
+            )
         words = {"true": True, "false": False}
         number = value.strip()
         found[key.strip()] = words.get(number, int(number) if number.isdecimal() else number)

@@ -44,7 +44,9 @@ def hierarchy(ranks: int) -> tuple[int, int]:
     """c_1 and c_2 of a hierarchical way; refused where a degree has no proper part."""
     inner = next((part for part in range(ranks // 2, 1, -1) if ranks % part == 0), None)
     if inner is None:
-        raise InputError("context", f"{ranks} ranks are no product of two degrees", "use 4 or more, or another way")
+        raise InputError(
+            "context", f"{ranks} ranks are not a product of two degrees", "use 4 or more, or another method"
+        )
     return inner, ranks // inner
 
 
@@ -287,7 +289,9 @@ def context_parallel(model: Model, ranks: int, way: Way = "ring") -> Model:
     if ranks == 1:
         return model
     if not any(_has_attention(layer) for layer in model.layers):
-        raise InputError("context", f"{model.name} has no fused attention to share out", "use fused attention, or 1")
+        raise InputError(
+            "context", f"{model.name} has no fused attention for context parallelism", "use fused attention, or 1"
+        )
     tokens = model.microbatch * model.sequence
     layers = tuple(context_split(layer, ranks, tokens=tokens, stride=model.tensor, way=way) for layer in model.layers)
     return replace(model, layers=layers, sequence=model.sequence * ranks, context=ranks, context_way=way)

@@ -154,7 +154,7 @@ class _Rewrite:
             row = next(a.tensor for a in op.reads if self.has_rows(a.tensor))
             inner = [n for n, tensor in (("k", row), ("n", op.writes[0].tensor)) if tensor not in self.crossing]
         if len(inner) != 1:
-            raise InputError(op.module, "its experts are no pair of maps whose width can be divided", "use 1")
+            raise InputError(op.module, "its experts are not a pair of maps whose width can be divided", "use 1")
         return inner[0]
 
     def _operator(self, op: Operator, reads: tuple[Access, ...]) -> Operator:
@@ -281,7 +281,7 @@ def expert_parallel(
     """One rank of a model whose experts are shared out; refused where it has none. ``mixture_at`` gives the mixture of
     each of its layers."""
     if not any(has_experts(layer) for layer in model.layers):
-        raise InputError("expert", f"{model.name} has no experts to share out over {ep * etp} ranks", "use 1")
+        raise InputError("expert", f"{model.name} has no experts to distribute over {ep * etp} ranks", "use 1")
     # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
     tokens = model.microbatch * model.sequence // model.tensor
     layers = tuple(
@@ -290,6 +290,6 @@ def expert_parallel(
     )
     said = model.approximations
     if imbalance > 1:
-        uneven = f"the fullest rank of those that share out experts gets {imbalance:g} times the mean of routed tokens"
+        uneven = f"the most loaded expert-parallel rank gets {imbalance:g} times the mean of routed tokens"
         said = (*(text for text in said if text != BALANCED), uneven)
     return replace(model, layers=layers, expert=ep, expert_tensor=etp, approximations=said)

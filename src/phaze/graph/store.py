@@ -228,7 +228,7 @@ def model_of(raw: Mapping[str, Any], where: str) -> Model:
     from phaze.graph.store_check import check_layers, check_model, check_shape
 
     if raw.get("schema") != SCHEMA:
-        raise InputError(f"{where}: schema", f"this is no graph, its schema is {raw.get('schema')!r}"[:200], SCHEMA)
+        raise InputError(f"{where}: schema", f"this is not a graph, its schema is {raw.get('schema')!r}"[:200], SCHEMA)
     values = check_shape(raw, where)
     check_layers(values["layers"], where)
     model = from_plain(values)

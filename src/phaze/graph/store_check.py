@@ -125,7 +125,7 @@ def _graph(raw: Mapping[str, Any], known: frozenset[int], where: str) -> None:
         path = f"{where}.operators[{place}]"
         _parts(operator, known, path)
         if operator[0] in numbers:
-            raise InputError(path, f"the operator number {operator[0]} stands twice")
+            raise InputError(path, f"the operator number {operator[0]} appears twice")
         numbers.add(operator[0])
         for tensor, _ in operator[5]:
             if tensor in written_at:
@@ -168,7 +168,7 @@ def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
         path = f"{where}: layers[{place}]"
         numbers = [row[0] for row in layer["tensors"]]
         if len(set(numbers)) < len(numbers):
-            raise InputError(f"{path}.tensors", "a tensor's number stands twice")
+            raise InputError(f"{path}.tensors", "a tensor's number appears twice")
         known = frozenset(numbers)
         sizes = {row[0]: row[1] * row[2] for row in layer["tensors"]}
         _bytes(layer, sizes, path)
@@ -188,14 +188,14 @@ def check_model(model: Model, where: str) -> None:
     if (model.context > 1) != bool(model.context_way):
         raise InputError(
             f"{where}: context_way",
-            f"{model.context_way!r} beside context {model.context}",
+            f"{model.context_way!r} with context {model.context}",
             "name one where ranks share a sequence, and only there",
         )
     shared = any(parameter.experts for layer in model.layers for parameter in layer.parameters)
     if model.expert * model.expert_tensor > 1 and not shared:
         raise InputError(
             f"{where}: expert",
-            f"one of {model.expert} x {model.expert_tensor} ranks that share out experts, and no parameter has any",
+            f"one of {model.expert} x {model.expert_tensor} expert-parallel ranks, and no parameter is an expert's",
             "leave it out",
         )
     for place, call in enumerate(model.calls):

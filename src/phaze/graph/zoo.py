@@ -104,7 +104,7 @@ def check_sequence(entry: Entry, sequence: int | None) -> int:
     if length < 2:
         raise InputError("--sequence", f"{length} is too short, a sequence has at least 2 positions")
     if entry.positions is not None and length > entry.positions:
-        raise InputError("--sequence", f"{entry.name} has {entry.positions} positions, {length} were asked for")
+        raise InputError("--sequence", f"{entry.name} has {entry.positions} positions, {length} were requested")
     return length
 
 
@@ -113,7 +113,7 @@ def _check_split(name: str, tensor: int, microbatch: int, widths: tuple[int, ...
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     if tensor not in widths:
         listed = ", ".join(map(str, widths))
-        raise InputError("--tensor", f"the bundled graphs of {name} have widths {listed}, not {tensor}")
+        raise InputError("--tensor", f"the bundled graphs of {name} have TP degrees {listed}, not {tensor}")
 
 
 def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -> bool:
@@ -182,7 +182,7 @@ def load_family(
         what = "a sequence of 1" if length == 1 else "heads of width 1"
         raise InputError(called, f"no graphs of {what} are bundled", "trace it, with --fresh")
     if not 1 <= length <= values["sequence"]:
-        raise InputError("--sequence", f"{called} has {values['sequence']} positions, {length} were asked for")
+        raise InputError("--sequence", f"{called} has {values['sequence']} positions, {length} were requested")
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     spread = sequence_parallel and tensor > 1

@@ -4,7 +4,7 @@ The bases, from best to plainest:
 
     calibrated   the numbers of the chip's ``[calibration]`` table; what it leaves out is as for datasheet
     datasheet    matrix and HBM peaks x 0.8, 4 us to start an operator: good to 10-15 %, in the order of plans better
-    ideal        peaks as they stand, no start-up: the rules of the ICML 2024 paper, and bounds
+    ideal        peak rates, no start-up: the rules of the ICML 2024 paper, and bounds
 
 ``alone`` is one operator called from the host and waited for; ``training`` is operators queued one behind the other for
 hours: they start in 4 us, and the clock is lower because the chip is warm and at its power limit.

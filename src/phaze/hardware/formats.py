@@ -113,7 +113,7 @@ def resolved(precision: Precision, recipes: Recipes, stack: str, where: str) -> 
     name = low[0] if precision == "fp8" else precision
     if name not in recipes:
         allowed = ", ".join((PLAIN, "fp8", *recipes))
-        raise NotPricedError(where, f"'{precision}' is no recipe of the stack {stack}", f"allowed: {allowed}")
+        raise NotPricedError(where, f"'{precision}' is not a recipe of the stack {stack}", f"allowed: {allowed}")
     return name
 
 

@@ -84,7 +84,7 @@ def shipped_beside(technology: str) -> Shipped:
     found = shipped_file()
     beside, every = found.beside.get(technology), tuple(found.chips)
     if beside is None:
-        note = f"no shipped chip of {technology} is listed: beside those of every process"
+        note = f"no shipped chip of {technology} is listed: compared with every process"
         return Shipped("any", note, UNKNOWN, every, every)
     near = tuple(chip for chip in every if chip.process == beside.process)
     return Shipped(beside.process, beside.note, beside.reason, near, every)

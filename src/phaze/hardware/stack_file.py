@@ -105,12 +105,12 @@ class StackFile(Document):
         Field(description="parts of a block that it can recompute, or alternate blocks"),
     ] = Field(default_factory=list)
     recipes: Annotated[
-        list[Recipe], Field(description="of other precision that it runs; the first of few bits is what fp8 means")
+        list[Recipe], Field(description="other precisions that it runs; the first low-precision one is what fp8 means")
     ] = Field(default_factory=list)
     low_precision_weights: bool = False
     overlap_p2p: bool = False
     hidden_offload: Annotated[
-        Share | None, Field(description="share of a layer's passes that hides transfers of activations to the host")
+        Share | None, Field(description="share of a layer's passes that overlaps transfers of activations to the host")
     ] = None
     state: Annotated[
         StateTable | None, Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes")
@@ -121,7 +121,7 @@ class StackFile(Document):
         dict[Name, Share], Field(description="of the rate of other products, by chip, process or any")
     ] = Field(default_factory=dict)
     hidden_exchange: Annotated[Share, Field(description="of the exchanges of experts, behind other work")] = 0.0
-    overlaps_shared_experts: Annotated[bool, Field(description="exchanges run beside shared experts")] = False
+    overlaps_shared_experts: Annotated[bool, Field(description="exchanges overlap shared experts")] = False
     deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = False
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)

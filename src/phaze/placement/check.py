@@ -246,13 +246,13 @@ def _degrees(stated: Stated, rounds: int) -> list[str]:
     if document.get("shard", 0) != problem.sharing.shard:
         return ["shard is not that of the problem"]
     if problem.sharing.shard and stated.data * problem.sharing.context % problem.sharing.shard:
-        return ["the ranks that share out state do not divide those with the same weights"]
+        return ["the ranks that shard state do not divide those with the same weights"]
     apart = stated.count > 1 and document.get("order") == "pipeline"
     if (stated.width if apart else stated.width * stated.data) % ranks_of_experts(problem):
-        return ["the ranks that share out experts do not divide those of a stage"]
+        return ["the expert-parallel ranks do not divide those of a stage"]
     name = stated.family.name
     if stated.family.chunks > 1 and rounds % stated.count and name not in FOLDED:
-        return ["the microbatches of a replica are no multiple of the stages"]
+        return ["the microbatches of a replica are not a multiple of the stages"]
     if stated.family.most_stages and stated.count > stated.family.most_stages:
         return [f"{name} is allowed for one stage alone"]
     if rounds < fewest_rounds(name, stated.count):
@@ -264,7 +264,7 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
     """Everything that a ``phaze.plan/1``, fitting or not, says of ``problem`` and that is not so."""
     named = (document.get("schema"), document.get("rules"))
     if named != ("phaze.plan/1", problem.rules.name) or type(document.get("feasible")) is not bool:
-        return [f"the document is no plan under rules {problem.rules.name}"]
+        return [f"the document is not a plan under rules {problem.rules.name}"]
     tensor, data, name = (document.get(key) for key in ("tensor", "data", "family"))
     chunks = document.get("chunks", 1)
     known = [f for f in problem.rules.families if f.chunks == chunks]
@@ -284,7 +284,7 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
         return wrong
     # A plan that is given may have uneven chunks; nothing is proved of it, and its bound is 0.
     if document["lower_bound_s"] > 0 and not all(_in_even_chunks(stated, stage["layers"]) for stage in stages):
-        return ["the blocks of a stage are no multiple of its chunks"]
+        return ["the blocks of a stage are not a multiple of its chunks"]
     true = [_stage_sums(stated, stage) for stage in stages]
     if data * sum(int(sums["devices"]) for sums in true) > problem.devices:
         return ["the plan takes more devices than there are"]

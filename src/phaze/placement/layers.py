@@ -110,7 +110,7 @@ def layer_graph(
     if len(by_id) != len(layers):
         ids = [layer.id for layer in layers]
         twice = next(id_ for id_ in ids if ids.count(id_) > 1)
-        raise InputError(f"{place}.layers", f"the id {twice} stands twice", "give every layer its own id")
+        raise InputError(f"{place}.layers", f"the id {twice} appears twice", "give every layer its own id")
     given = list(edges)
     follows: dict[int, list[int]] = {id_: [] for id_ in by_id}
     waits = dict.fromkeys(by_id, 0)

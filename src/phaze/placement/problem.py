@@ -150,7 +150,7 @@ class Problem:
                 raise InputError(name, f"{value!r} is out of range", "it must be greater than 0")
         if self.devices > self.cluster.devices:
             raise InputError(
-                "devices", f"the cluster has {self.cluster.devices} and {self.devices} are asked for", "ask for fewer"
+                "devices", f"the cluster has {self.cluster.devices} and {self.devices} are requested", "request fewer"
             )
         if self.zero not in self.rules.zeros:
             allowed = ", ".join(map(str, self.rules.zeros))

@@ -101,7 +101,7 @@ PROFILE = Format("phaze.profile/1", ProfileFile, "layer times and sizes to place
 
 def _width(key: str) -> int:
     if not (key.isascii() and key.isdigit() and 0 < int(key) <= 2**20 and str(int(key)) == key):
-        raise InputError("widths", f"'{key}' is no tensor width", "use whole numbers from 1 as keys")
+        raise InputError("widths", f"'{key}' is not a tensor-parallel degree", "use whole numbers from 1 as keys")
     return int(key)
 
 
@@ -140,7 +140,7 @@ def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
         for at, level in enumerate(() if isinstance(file.cluster, str) else file.cluster):
             given = [key for key in MEASURED if getattr(level, key) is not None]
             if given:
-                seen = "levels of a profile are priced as plain rings at their bandwidth, and nothing measured counts"
+                seen = "levels of a profile are costed as rings at their bandwidth, without measured constants"
                 raise InputError(f"{where}: cluster[{at}].{given[0]}", seen, "leave it out")
         return file
     if file.link_bytes_per_s is None:
@@ -178,7 +178,7 @@ def _icml24(file: ProfileFile) -> Problem:
 
 def _extra(row: LayerRow, split: bool) -> Extra:
     if row.selective_s is not None and row.selective_bytes is None:
-        raise InputError(f"layer {row.id}: selective_s", "there are no selective_bytes beside it", "give both")
+        raise InputError(f"layer {row.id}: selective_s", "selective_bytes is missing", "give both")
     if row.weight_s is not None and not split:
         raise InputError(f"layer {row.id}: weight_s", "it counts under schedule zb-h1 alone", "remove it, or say zb-h1")
     if row.tied_bytes is not None and row.tied is None:

@@ -39,7 +39,7 @@ class Sharing:
             raise InputError("shard", f"{self.shard} is out of range", "give 2 ranks or more, or leave it out")
         if self.shard and self.expert > 1:
             raise InputError(
-                "shard", f"{self.shard} beside expert {self.expert} is not priced", "leave it out, or use expert 1"
+                "shard", f"{self.shard} with expert {self.expert} is not priced", "leave it out, or use expert 1"
             )
 
     @property

@@ -22,7 +22,7 @@ def require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: S
     """The stage of every layer; an InputError where the stages are no partition in the order of the edges."""
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     if shape.stages != len(cuts) or not cuts:
-        raise InputError("pipeline", f"{shape.stages} stages are said and {len(cuts)} given", "let them agree")
+        raise InputError("pipeline", f"{shape.stages} stages are stated and {len(cuts)} given", "let them agree")
     if sorted(id_ for cut in cuts for id_ in cut.layers) != sorted(layer.id for layer in graph.layers):
         raise InputError("stages", "they do not hold every layer once", "give every layer one stage")
     if any(not cut.layers for cut in cuts):

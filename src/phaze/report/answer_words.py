@@ -83,7 +83,7 @@ def near_words(result: Mapping[str, Any]) -> str:
     verb = "is" if most == 1 else "are"
     said = f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself among them."
     ends = [f"{one['axis'].replace('_', ' ')} ({one['end']})" for one in result.get("at_ends", ())]
-    said += f" It stands at the end of the axes {', '.join(ends)}." if ends else ""
+    said += f" It lies at the end of the axes {', '.join(ends)}." if ends else ""
     return f"{said} {PROVISIONAL}" if result.get("provisional") else said
 
 

@@ -16,7 +16,7 @@ BASES: Mapping[str, str] = MappingProxyType(
         "fitted": "a share fitted to runs or one product",
         "datasheet": "data sheet, 0.80 of its peaks",
         "held": "clock held at its power limit, 0.80 of HBM",
-        "ideal": "peaks as they stand",
+        "ideal": "peak rates",
     }
 )
 

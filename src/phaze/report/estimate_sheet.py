@@ -28,7 +28,7 @@ BASES: Mapping[str, str] = MappingProxyType(
         "fitted": "one share measured, the rest data sheet",
         "datasheet": "data-sheet defaults, nothing measured on this chip",
         "held": "the clock that its power limit allows, nothing measured on this chip",
-        "ideal": "peaks as they stand, no start-up",
+        "ideal": "peak rates, no start-up",
     }
 )
 MOST_DRAWN = 16
@@ -168,7 +168,7 @@ def show_collective(console: Console, title: str, ways: Sequence[CollectiveCost]
         )
         for way in ways
     ]
-    console.print(table(("way", "time", "latency", "sent", "x best"), rows))
+    console.print(table(("algorithm", "time", "latency", "sent", "x best"), rows))
 
 
 def show_layers(console: Console, title: str, layers: Sequence[LayerEstimate]) -> None:

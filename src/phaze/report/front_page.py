@@ -166,7 +166,7 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
     better = "in all of these metrics and better in one"
     proved = "proved" if proof["gap"] <= 0 else f"proved to {gap_words(proof['gap'])}"
     if proof["closed"].get("open"):
-        proved = f"of what was looked at; {proof['closed']['open']:,} were not, the search was stopped"
+        proved = f"of what was evaluated; {proof['closed']['open']:,} were not, the search was stopped"
     view = {
         "name": str(document["name"]),
         "where": where,

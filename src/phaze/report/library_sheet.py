@@ -33,7 +33,7 @@ def show_models(console: "Console", rows: Sequence[Mapping[str, Any]]) -> None:
     console.print(table(columns, cells))
     console.print()
     text = (
-        "widths: tensor widths that a search tries; shipped: bundled graphs, at any microbatch and sequence. "
+        "widths: TP degrees that a search tries; shipped: bundled graphs, at any microbatch and sequence. "
         "By their sizes: phaze graph --gpt and --llama."
     )
     paragraph(console, text)

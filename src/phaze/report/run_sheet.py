@@ -62,7 +62,7 @@ def exchange_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     changes = document.get("imbalance_sensitivity") or []
     if changes:
         words = ", ".join(f"{row['slower']:+.1%} at {row['rows']:g}" for row in changes)
-        rows.append(("imbalance", f"the fullest rank's tokens over the mean, at which the same plan takes {words}"))
+        rows.append(("imbalance", f"the most loaded rank's tokens over the mean, at which the same plan takes {words}"))
     return rows
 
 

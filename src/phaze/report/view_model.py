@@ -178,7 +178,7 @@ def searched(
     """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules."""
     configuration = way_of(task, found)
     if configuration is None:
-        raise InputError(where, f"{task.name} was not studied at this width and microbatch", "search anew")
+        raise InputError(where, f"{task.name} was not studied at this width and microbatch", "search again")
     model, job = task.graphs[configuration.graph].model, task.training
     at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
     effort = SchedulingEffort(limits_of(scheduler), scheduler)

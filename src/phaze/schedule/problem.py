@@ -104,7 +104,7 @@ def _check_operators(problem: Problem) -> None:
     for index, operator in enumerate(problem.operators):
         where = f"operators[{index}]"
         if operator.id in seen:
-            raise InputError(f"{where}.id", f"the id '{operator.id}' stands twice", "give every operator its own")
+            raise InputError(f"{where}.id", f"the id '{operator.id}' appears twice", "give every operator its own")
         seen.add(operator.id)
         if operator.core not in CORES:
             raise unknown_name(f"{where}.core", "core", str(operator.core), CORES)
@@ -139,14 +139,16 @@ def _check_beside(problem: Problem) -> None:
         who, whom = problem.operators[collective], problem.operators[other]
         where = f"operators[{collective}].beside"
         if who.core != "none":
-            raise InputError(where, f"'{who.id}' is no collective", "only an operator of core none may have this key")
+            raise InputError(
+                where, f"'{who.id}' is not a collective", "only an operator of core none may have this key"
+            )
         if whom.core == "none" or whom.network or other in named:
             what = "is named twice" if other in named else "uses the network itself"
             raise InputError(where, f"'{whom.id}' {what}", "name operators with cores, each once")
         named.add(other)
     if groups_in_turn(len(problem.operators), problem.edges, problem.beside) is None:
         raise InputError(
-            "beside", "a collective waits for an operator that it should run beside", "name operators it may run beside"
+            "beside", "a collective waits for an operator that it should overlap", "name operators it may overlap"
         )
 
 

@@ -188,7 +188,7 @@ class ClusterChips:
         return tuple(float(values[index]) for values in self.axis_values().values())
 
     def columns(self) -> list[NDArray[Any]]:
-        """All that tells its chips apart, 8 bytes a value; the clock held hangs on the power limit too."""
+        """All that tells its chips apart, 8 bytes a value; the clock held depends on the power limit too."""
         chips = self.found.chips
         every = [getattr(chips, f.name).astype(np.float64) for f in fields(chips)]
         scaled = [np.full(len(chips), value) for value in astuple(self.factors)]

@@ -57,7 +57,7 @@ def after(limit_s: float | None) -> Deadline:
 def left_of(limit_s: float | None, began: float) -> float | None:
     """What is left of a limit that began then, 0 where nothing is."""
     if limit_s is not None and not limit_s >= 0:
-        raise InputError("--time", f"{limit_s:g} is no number of seconds", "give 0 or more")
+        raise InputError("--time", f"{limit_s:g} is not a number of seconds", "give 0 or more")
     return None if limit_s is None else max(0.0, limit_s - (time.monotonic() - began))
 
 
@@ -96,5 +96,5 @@ def within(deadline: Deadline, work: Callable[[], list[float]]) -> list[float]:
 
 def nothing_in_time(schema: str) -> InfeasibleError:
     """What to say when the time was too short for any answer."""
-    sentence = "No design was found within the time; the same command with more --time, or without, goes on from here."
+    sentence = "No design was found within the time; the same command with more --time, or without, resumes from here."
     return InfeasibleError(sentence, {"schema": schema, "feasible": None})

@@ -39,7 +39,7 @@ START_S, PATIENCE_S, END_S = 90.0, 120.0, 20.0
 # How long after a deadline the bridge may still answer with what was done.
 LATE_S = 1.0
 PROGRAM = "from phaze.search.engine_ray import bridge; bridge()"
-LOST = "the Ray cluster was lost", "start it again; the same command goes on from here"
+LOST = "the Ray cluster was lost", "start it again; the same command resumes from here"
 
 
 class _Crew:
@@ -195,7 +195,7 @@ def checked_address(text: str) -> str:
     if text in ("auto", "local"):
         return text
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise InputError("--address", f"'{text}' is no address", "give auto, local or HOST:PORT")
+        raise InputError("--address", f"'{text}' is not an address", "give auto, local or HOST:PORT")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except OSError as fault:

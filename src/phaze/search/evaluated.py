@@ -51,20 +51,20 @@ LEAST, MOST = 1e-30, 1e30
 
 def _number(value: Any, least: float = 0.0) -> float:
     if type(value) not in (int, float) or not least <= value <= MOST:  # NaN is not
-        raise ValueError(f"{str(value)[:40]!r} is no number from {least:g} to {MOST:g}")
+        raise ValueError(f"{str(value)[:40]!r} is not a number from {least:g} to {MOST:g}")
     return float(value)
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise ValueError(f"{str(value)[:40]!r} is no whole number")
+        raise ValueError(f"{str(value)[:40]!r} is not a whole number")
     return value
 
 
 def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     """The value of :meth:`Evaluated.document`; raises ValueError, TypeError or KeyError where it is none."""
     if type(raw["error"]) is not str:
-        raise ValueError("an error is no text")
+        raise ValueError("an error is not text")
     raw["error"].encode()  # raises ValueError for half a character, which no file can hold
     ran = tuple(ModelRun(_whole(configuration), *map(_number, rest)) for configuration, *rest in raw["ran"])
     score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)

@@ -24,8 +24,12 @@ SUFFIXES = ("", "-wal", "-shm", "-journal")
 # What SQLite says, what it means here, and what to do.
 FAULTS = (
     ("locked", "another search is writing here", "wait, or give another --out"),
-    ("full", "the disk is full", "make room; the same command goes on"),
-    ("disk I/O", "the disk cannot be written (disk I/O error)", "make room, or look at it; the same command goes on"),
+    ("full", "the disk is full", "free disk space; the same command resumes"),
+    (
+        "disk I/O",
+        "the disk cannot be written (disk I/O error)",
+        "free disk space, or check the folder; the same command resumes",
+    ),
     ("readonly", "the folder cannot be written", "give another --out"),
     ("unable to open", "the folder cannot be written", "give another --out"),
 )

@@ -17,7 +17,7 @@ from phaze.search.spaces import EnumeratedSpace
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02
 # What the model of clusters leaves open (docs/silicon.md).
-OF_CLUSTERS = "how much compute fits a die hangs on TPU v4i, of which an upper bound is published"
+OF_CLUSTERS = "how much compute fits a die depends on TPU v4i, of which only an upper bound is published"
 
 
 def _figure(

@@ -248,5 +248,5 @@ def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
     for plain, searched in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - searched) > 1e-9 * searched:
-            raise DisagreementError(f"{state.job.name}: the plain path and the search disagree")
+            raise DisagreementError(f"{state.job.name}: the reference path and the search disagree")
     return AnswerParts(answer, tasks, configurations, tuple(memo.kept or [] for memo, _ in fresh))

@@ -88,9 +88,9 @@ class ModelTable(FiguresTable):
     @model_validator(mode="after")
     def _exchanged(self) -> "ModelTable":
         if ("exchange_s" in self.model_fields_set) != (self.expert > 1):
-            raise ValueError("exchange_s stands where experts are shared out, and there alone")
+            raise ValueError("exchange_s is given only with expert parallelism")
         if "exchange_s" in self.model_fields_set and "expert_nodes" not in self.model_fields_set:
-            raise ValueError("give expert_nodes beside exchange_s")
+            raise ValueError("give expert_nodes with exchange_s")
         if self.exchange_hidden_s > self.exchange_s * (1 + 1e-9) or self.exchange_s > self.batch_s:
             raise ValueError("exchange_hidden_s is a part of exchange_s, and that of batch_s")
         return self

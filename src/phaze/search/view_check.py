@@ -53,9 +53,9 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Con
     job, number, hbm_bytes = plain.job, result["chip"]["number"], result["chip"]["hbm_bytes"]
     place = plain.opened.index_of(number) if type(number) is int and 0 <= number < 2**62 else None
     if place is None:
-        return f"chip.number: {number!r} is no chip of the space"
+        return f"chip.number: {number!r} is not a chip of the space"
     if hbm_bytes not in job.hbm_bytes:
-        return f"chip.hbm_bytes: {hbm_bytes!r} is no memory of the study"
+        return f"chip.hbm_bytes: {hbm_bytes!r} is not a memory of the study"
     if [model["name"] for model in result["models"]] != [task.name for task in job.models]:
         return "models: not those of the study"
     tasks, configurations = plain.networks.tasks_of(place), []

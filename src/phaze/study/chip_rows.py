@@ -54,7 +54,7 @@ def _count(row: Mapping[str, str], key: str, where: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text)):
-        raise InputError(f"{where}: {key}", f"{spell_value(text)} is no whole number", "give a number above 0")
+        raise InputError(f"{where}: {key}", f"{spell_value(text)} is not a whole number", "give a number above 0")
     return int(text)
 
 
@@ -85,7 +85,7 @@ def chip_rows(path: str, models: Sequence[str]) -> list[ChipRow]:
             raise InputError(where, "the column 'chip' is missing", f"begin with {','.join(NAMED)} or some of them")
         lines = list(reader)
     except csv.Error as fault:
-        raise InputError(f"{where}: line {reader.line_num}", f"this is no CSV ({fault})") from None
+        raise InputError(f"{where}: line {reader.line_num}", f"this is not CSV ({fault})") from None
     if not 0 < len(lines) <= MOST_ROWS:
         raise InputError(where, f"{len(lines):,} rows", f"give 1 to {MOST_ROWS:,}")
     return [_row(line, f"{where}: line {number}", models) for number, line in enumerate(lines, start=2)]

@@ -49,7 +49,7 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
         for step in steps[:-1]:
             below = inner.get(step, {})
             if not isinstance(below, dict):
-                raise InputError(f"--set {setting}", f"'{step}' is no table", "name a key of a table")
+                raise InputError(f"--set {setting}", f"'{step}' is not a table", "name a key of a table")
             inner[step] = dict(below)
             inner = inner[step]
         inner[steps[-1]] = _value(text.strip())

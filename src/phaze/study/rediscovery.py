@@ -57,7 +57,7 @@ class Rediscovered:
 
 def _design(chip: Chip) -> ClusterDesign:
     if chip.clusters is None or chip.clusters.node is None:
-        raise AssertionError(f"{chip.name} is no chip of clusters with a node")
+        raise AssertionError(f"{chip.name} is not a chip of clusters with a node")
     return chip.clusters
 
 

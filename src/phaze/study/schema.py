@@ -79,7 +79,7 @@ class ModelTable(Document):
         if self.model is not None and self.graphs is not None:
             raise ValueError("give model or graphs, not both")
         if self.tensor_plan is not None and self.model is None:
-            raise ValueError("give tensor_plan beside model, the one of your own that it splits")
+            raise ValueError("give tensor_plan with model, your own model that it shards")
         return self
 
 
@@ -194,7 +194,7 @@ class StudyFile(Document):
         if len(set(names)) < len(names):
             raise ValueError("name every model once")
         if self.training.terms is not None and self.training.tokens is None:
-            raise ValueError("give training.tokens beside training.terms, which price them")
+            raise ValueError("give training.tokens with training.terms, which price them")
         return self
 
     def tables(self) -> list[ModelTable]:

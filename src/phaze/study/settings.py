@@ -156,7 +156,7 @@ def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
     if table.shard is None:
         return found
     if table.zero == 0:
-        raise InputError("training.shard", "ZeRO 0 shares out no state", "use training.zero 1, 2, 3 or best")
+        raise InputError("training.shard", "ZeRO 0 shards no state", "use training.zero 1, 2, 3 or best")
     return tuple(zero for zero in found if zero) or ZEROS[1:]
 
 
@@ -168,7 +168,7 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
         seen = f"the stack {stack.name} reduces gradients over one flat link, of which no group of ranks is the nearest"
         raise InputError("training.shard", seen, "leave it out, or name another stack")
     if max(table.expert or [1]) > 1:
-        seen = f"{table.shard} beside training.expert {table.expert} is not priced"
+        seen = f"{table.shard} with training.expert {table.expert} is not priced"
         raise InputError("training.shard", seen, "leave one of them out")
     found = tuple(sorted({0 if shard == "all" else shard for shard in table.shard}))
     if max(found) > devices:

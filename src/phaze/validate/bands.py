@@ -153,7 +153,7 @@ def _sources(judged: Judged) -> list[tuple[str, bool]]:
 def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
     pool = Pool(rows)
     if not pool.rows:
-        raise InputError("", "no run speaks for a band", "give runs that state their plan and their seconds")
+        raise InputError("", "no run determines a band", "give runs that state their plan and their seconds")
     found: list[dict[str, Any]] = []
     levels: dict[Kind, tuple[float, Judged]] = {}
     for kind in pool.kinds:
@@ -190,7 +190,7 @@ def _memory(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
             for key in (None, row.saves):
                 pools.setdefault(key, []).append(row)
     if not pools[None]:
-        raise InputError("", "no run speaks for a band of memory", "give runs with memory_gib")
+        raise InputError("", "no run determines a band of memory", "give runs with memory_gib")
     found = []
     for saves in sorted((key for key in pools if key is None or counts(_ratios(pools[key]))), key=str):
         own, every = pools[saves], pools[None]

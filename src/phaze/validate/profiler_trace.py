@@ -90,7 +90,7 @@ def trace_text(path: str) -> str:
     except OSError as fault:
         raise InputError(path, f"the file cannot be read ({fault.strerror or fault})") from None
     except ValueError as fault:
-        raise InputError(path, f"this is no path of a file ({fault})") from None
+        raise InputError(path, f"this is not a file path ({fault})") from None
 
 
 def _unpacked(raw: bytes, path: str) -> bytes:
@@ -111,7 +111,9 @@ def _events(text: str, where: str) -> tuple[list[Any], Mapping[str, Any]]:
         found = json.loads(text)
     except (ValueError, RecursionError) as fault:
         said = "its nesting is too deep" if isinstance(fault, RecursionError) else str(fault)
-        raise InputError(where, f"this is no whole JSON trace ({said})", "profile again; a trace ends with }") from None
+        raise InputError(
+            where, f"this is not a whole JSON trace ({said})", "profile again; a trace ends with }"
+        ) from None
     head = found if isinstance(found, dict) else {}
     events = head.get("traceEvents") if isinstance(found, dict) else found
     if not isinstance(events, list):

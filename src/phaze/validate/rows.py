@@ -110,7 +110,7 @@ def _run(cells: Mapping[str, str], where: str) -> dict[str, Any]:
     if "cluster" not in cells:
         usual = _usual_cluster(cells["chip"], f"{where}: chip")
         if usual is None:
-            raise InputError(f"{where}: cluster", f"the chip '{cells['chip']}' names no usual cluster", "give one")
+            raise InputError(f"{where}: cluster", f"the chip '{cells['chip']}' names no default cluster", "give one")
         run["cluster"] = usual
     sizes: dict[str, Any] = {key: whole[key] for key in SIZES if key in whole}
     name = cells["model"]

@@ -86,7 +86,7 @@ def test_ranks_share_the_work_and_communicate_as_megatron_does() -> None:
     block = next(layer for layer in part.layers if layer.name == "blocks.0")
     kinds = [[op.kind for op in side.operators].count("all_reduce") for side in (block.forward, block.backward)]
     assert kinds == [2, 3]  # the third sums the gradient of the norm that every rank has for its heads
-    with pytest.raises(InputError, match=r"2 pieces \(heads\) of 8 do not divide by 4; widths: 1, 2"):
+    with pytest.raises(InputError, match=r"2 pieces \(heads\) of 8 do not divide by 4; TP degrees: 1, 2"):
         trace_model(replace(source, plan=plan), tensor=4)
 
 

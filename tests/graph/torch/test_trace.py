@@ -216,7 +216,7 @@ def test_code_that_fails_at_a_width_that_does_not_divide_says_so() -> None:
 
 
 def test_grouped_queries_refuse_a_width_that_splits_a_group() -> None:
-    with pytest.raises(InputError, match="2 heads do not divide by 4; widths: 1, 2"):
+    with pytest.raises(InputError, match="2 heads do not divide by 4; TP degrees: 1, 2"):
         trace_model(small("llama3-8b"), tensor=4)
 
 
@@ -267,7 +267,7 @@ def test_a_chain_passes_its_hidden_state() -> None:
 
 
 def test_a_sequence_longer_than_the_positions_is_refused() -> None:
-    with pytest.raises(InputError, match="has 256 positions, 300 were asked for"):
+    with pytest.raises(InputError, match="has 256 positions, 300 were requested"):
         trace_model(gpt_source(GPT), sequence=300)
 
 

@@ -279,9 +279,9 @@ FAULTS = {
     ),
     "a function that raises": ("def make():\n    raise KeyError('width')\n", "KeyError: 'width'"),
     "a wrong return": ("def make():\n    return 3\n", "returned int"),
-    "no module": ("def make():\n    return 3, torch.randn(2)\n", "is int, no nn.Module"),
+    "no module": ("def make():\n    return 3, torch.randn(2)\n", "is int, not an nn.Module"),
     "no inputs": ("def make():\n    return Mixer(4), None\n", "hold no tensor"),
-    "a loss that is no scalar": (
+    "a loss that is not a scalar": (
         "def make():\n    return Mixer(4), torch.randn(2, 4), lambda y: y\n",
         "the loss is a tensor of shape (2, 4), not a scalar",
     ),
@@ -495,7 +495,7 @@ def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="architectures"):
         source_of(str(path))
     for text, word in (
-        ('"architectures": -1', "no list of names"),
+        ('"architectures": -1', "not a list of names"),
         ('"num_hidden_layers": 9000000', "more than 4,096"),
     ):
         path.write_text(f'{{"model_type": "llama", {text}}}')

@@ -43,7 +43,7 @@ def _count(raw: Mapping[str, Any], key: str, where: str, usual: int | None) -> i
 def _table(raw: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
     own = raw.get(key, {})
     if not isinstance(own, Mapping):
-        raise InputError(f"{where}: {key}", "it is no table", f'write "{key}": {{...}}')
+        raise InputError(f"{where}: {key}", "it is not a table", f'write "{key}": {{...}}')
     return own
 
 
@@ -54,7 +54,7 @@ def deepspeed_launch(raw: Mapping[str, Any], where: str) -> Launch:
     )
     rounds = _count(raw, "gradient_accumulation_steps", where, 1)
     if not microbatch * rounds or batch % (microbatch * rounds) or not batch:
-        seen = f"{batch} sequences are no multiple of {rounds} x {microbatch}"
+        seen = f"{batch} sequences are not a multiple of {rounds} x {microbatch}"
         raise InputError(f"{where}: train_batch_size", seen, "give microbatches of whole replicas")
     tensor = _count(_table(raw, "tensor_parallel", where), "autotp_size", f"{where}: tensor_parallel", 1) or 1
     context = _count(raw, "sequence_parallel_size", where, 1) or 1

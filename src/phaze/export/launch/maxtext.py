@@ -55,7 +55,7 @@ def flat_values(text: str, where: str) -> dict[str, Any]:
             continue
         match = re.fullmatch(r"([A-Za-z_]\w*):\s+(\S.*)", plain)
         if match is None or match[1] in found:
-            why = "it is there twice" if match else "it is no key with a plain value"
+            why = "it is there twice" if match else "it is not a key with a plain value"
             raise InputError(f"{where}: line {number}", why, "phaze reads flat files of MaxText, key: value")
         found[match[1]] = _plain(match[2])
     return found
@@ -80,7 +80,7 @@ class Config:
         """A name."""
         value = self.raw.get(key, DEFAULTS[key])
         if not isinstance(value, str):
-            raise InputError(f"{self.where}: {key}", f"{value!r} is no name", "see MaxText 0.2.5")
+            raise InputError(f"{self.where}: {key}", f"{value!r} is not a name", "see MaxText 0.2.5")
         return value
 
     def flag(self, key: str) -> bool:
@@ -136,7 +136,7 @@ def _microbatch(config: Config, devices: int, data: int, pipeline: int) -> tuple
         if config.count("num_pipeline_repeats", 1) > 1:
             raise InputError(f"{config.where}: num_pipeline_repeats", "circles are not priced", "give 1")
     if together == 0 or together % (data * rounds):
-        seen = f"{together} sequences on {devices} devices are no whole microbatches of {data} replicas"
+        seen = f"{together} sequences on {devices} devices are not whole microbatches of {data} replicas"
         raise InputError(f"{config.where}: per_device_batch_size", seen, "give one that they divide")
     return together // (data * rounds), together * config.count("gradient_accumulation_steps", 1)
 

@@ -90,7 +90,7 @@ def layout_parts(text: str, where: str) -> list[int]:
     parts = plain.split("|")
     strange = sorted(set(plain) - set("EtL|"))
     if strange or not plain or "E" not in parts[0] or "L" not in parts[-1] or plain.count("E") + plain.count("L") != 2:
-        seen = f"'{text}' is no layout of one decoder" + (f" ({', '.join(strange)})" if strange else "")
+        seen = f"'{text}' is not a layout of one decoder" + (f" ({', '.join(strange)})" if strange else "")
         raise InputError(where, seen, "E first, t a block, L last, | between stages")
     return [part.count("t") for part in parts]
 

@@ -71,7 +71,7 @@ def expert_sizes(flags: Flags, sizes: Mapping[str, int]) -> dict[str, int]:
     if pattern not in (None, "1"):
         match = DENSE_FIRST.fullmatch(pattern or "")
         if match is None or int(match[1]) + int(match[2]) != sizes.get("layers"):
-            seen = f"'{pattern}' is no number of dense layers before all others"
+            seen = f"'{pattern}' is not a number of dense layers before all others"
             raise InputError(
                 f"{flags.where}: --moe-layer-freq", seen, "phaze prices ([0]*3+[1]*58), dense layers first"
             )

@@ -97,7 +97,7 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
     devices = int(_one("devices", told.devices, launch.devices, where))
     if devices < launch.group or devices % launch.group:
         degrees = [launch.plan[key] for key in ("tensor", "context", "pipeline") if key in launch.plan]
-        seen = f"{devices} are no multiple of {' x '.join(map(str, degrees))}, a replica of {where}"
+        seen = f"{devices} are not a multiple of {' x '.join(map(str, degrees))}, a replica of {where}"
         raise InputError("--devices", seen, f"give a multiple of {launch.group}")
     run: dict[str, Any] = {
         "schema": "phaze.run/1",
@@ -116,7 +116,7 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
         if (value := getattr(launch, key)) is not None:
             run[key] = value
     if run["cluster"] is None:
-        raise InputError("--cluster", f"the chip '{told.chip}' names no usual cluster", "name one: phaze clusters")
+        raise InputError("--cluster", f"the chip '{told.chip}' names no default cluster", "name one: phaze clusters")
     return Launched(run, launch.framework, where, launch.not_read, launch.assumed)
 
 
@@ -126,7 +126,7 @@ def _shard(launch: Launch, data: int, where: str) -> dict[str, int]:
         return {}
     alike = data * int(launch.plan.get("context", 1))
     if alike % launch.shards or alike == launch.shards:
-        seen = f"{launch.shards} groups that share out state do not divide {alike} replicas into two or more each"
+        seen = f"{launch.shards} groups that shard state do not divide {alike} replicas into two or more each"
         raise InputError(where, seen, "give devices that they divide")
     return {"shard": alike // launch.shards}
 

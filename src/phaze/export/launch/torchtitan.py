@@ -52,7 +52,7 @@ class Job:
         """A value of the kind that it must have."""
         own = self.raw.get(table, {})
         if not isinstance(own, Mapping):
-            raise InputError(f"{self.where}: {table}", "it is no table", f"write [{table}]")
+            raise InputError(f"{self.where}: {table}", "it is not a table", f"write [{table}]")
         value = own.get(key, DEFAULTS[table][key])
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise InputError(f"{self.where}: {table}.{key}", f"{value!r} is no {kind.__name__}", "see torchtitan 0.2.2")
@@ -96,7 +96,7 @@ def _stages(job: Job, pipeline: int) -> dict[str, Any]:
         return {"chunks": 1 if family in ("1f1b", "gpipe") else 2, **named}
     where = f"{job.where}: parallelism.module_fqns_per_model_part"
     if not all(isinstance(part, Sequence) and not isinstance(part, str) for part in parts):
-        raise InputError(where, "a part is no list of modules", 'write [["tok_embeddings", "layers.0"], ...]')
+        raise InputError(where, "a part is not a list of modules", 'write [["tok_embeddings", "layers.0"], ...]')
     counts = [sum(str(name).startswith("layers.") for name in part) for part in parts]
     if family in FOLDED and len(counts) == 2 * pipeline:  # the second chunks lie from the last rank back
         counts = [*counts[:pipeline], *counts[pipeline:][::-1]]

@@ -64,7 +64,7 @@ class Facts:
         if self.fixed and length != self.sequence:
             raise InputError("--sequence", f"{self.name} always has {self.sequence} positions, not {length}")
         if length < 1 or (self.longest is not None and length > self.longest):
-            raise InputError("--sequence", f"{self.name} has {self.longest} positions, {length} were asked for")
+            raise InputError("--sequence", f"{self.name} has {self.longest} positions, {length} were requested")
         return length
 
     def document(self) -> dict[str, Any]:

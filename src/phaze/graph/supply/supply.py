@@ -157,7 +157,7 @@ class GraphFile:
         own = self.graph
         here = Point(own.tensor, own.microbatch, own.sequence, own.attention, own.sequence_parallel)
         if point != here:
-            raise InputError(self.place, f"this graph is of {here}, and {point} is wanted", "trace it, or ask for that")
+            raise InputError(self.place, f"this graph is of {here}, and {point} is wanted", "trace it, or request that")
         return own
 
 

@@ -52,7 +52,7 @@ def _slice(path: str, whole: Tensor, cut: Cut, width: int, rank: int) -> Slice:
         if size % cut.unit or units % width:
             what = "elements" if cut.unit == 1 else f"pieces (heads) of {cut.unit}"
             widths = ", ".join(str(w) for w in range(1, min(units, 64) + 1) if units % w == 0)
-            raise InputError(path, f"{size / cut.unit:g} {what} do not divide by {width}", f"widths: {widths}")
+            raise InputError(path, f"{size / cut.unit:g} {what} do not divide by {width}", f"TP degrees: {widths}")
 
     def part(tensor: Tensor) -> Tensor:
         pieces = [

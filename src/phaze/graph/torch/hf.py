@@ -88,7 +88,7 @@ def _class_of(config: Any, where: str) -> type[nn.Module]:
     if not names:
         raise InputError(where, "the key 'architectures' is missing", 'give for example ["LlamaForCausalLM"]')
     if not isinstance(names, list) or not isinstance(names[0], str):
-        said = f"{str(names)[:40]!r} is no list of names"
+        said = f"{str(names)[:40]!r} is not a list of names"
         raise InputError(f"{where}: architectures", said, 'give for example ["LlamaForCausalLM"]')
     found = getattr(transformers, names[0], None)
     if not isinstance(found, type):

@@ -15,7 +15,7 @@ NONE = "none"
 
 
 def _unsplit(source: Source, why: str) -> Source:
-    fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use width 1, or give a plan")
+    fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use tensor 1, or give a plan")
     return replace(source, plan_fault=fault)
 
 

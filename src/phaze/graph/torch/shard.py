@@ -215,7 +215,9 @@ class Surgery:
         rows = [split.pattern for split in self.plan.splits if split.style in ("row", "split")]
         for other in self.modules:
             if other.startswith(around) and any(fnmatchcase(other, pattern) for pattern in rows):
-                raise InputError(other, "experts beside other split maps know no sequence parallelism", "leave it out")
+                raise InputError(
+                    other, "experts with other split maps do not support sequence parallelism", "leave it out"
+                )
 
     def _divide(self, module: nn.Module, divide: Divide) -> None:
         unit = int(getattr(module, divide.unit)) if divide.unit else 1
@@ -230,7 +232,7 @@ class Surgery:
                 least = math.gcd(*counts)
                 fits = ", ".join(str(width) for width in range(1, least + 1) if least % width == 0)
                 raise InputError(
-                    next(iter(found)), f"{min(counts)} heads do not divide by {self.group.width}", f"widths: {fits}"
+                    next(iter(found)), f"{min(counts)} heads do not divide by {self.group.width}", f"TP degrees: {fits}"
                 )
 
     def vocabulary(self, size: int, tokens: Sequence[nn.Module | None]) -> Vocabulary | None:
@@ -242,7 +244,7 @@ class Surgery:
             (m for m in holders.values() if type(m) is not nn.Linear and not isinstance(m, nn.Embedding)), None
         )
         if special is not None:
-            self.notes[f"the vocabulary is not split: {type(special).__name__} is no embedding or head"] = None
+            self.notes[f"the vocabulary is not split: {type(special).__name__} is not an embedding or head"] = None
         if special is not None or not holders:
             return None
         found = Vocabulary(size, self.group.width, self.group.rank)
@@ -299,7 +301,7 @@ def shard_model(
         raise source.plan_fault
     if width < 1 or source.plan is None:
         problem = "the width is not positive" if width < 1 else "there is no tensor-parallel plan for this model"
-        raise InputError(source.name, f"{problem}, and width {width} was asked for", "use width 1, or give a plan")
+        raise InputError(source.name, f"{problem}, and TP {width} was requested", "use tensor 1, or give a plan")
     plan = source.plan
     if sequence_parallel and sequence % width and not plan.pads:
         raise InputError(source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly")

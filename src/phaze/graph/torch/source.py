@@ -48,7 +48,7 @@ def _check_heads(where: str, sizes: Gpt | Llama) -> None:
     if isinstance(sizes, Llama) and sizes.heads % sizes.kv_heads:
         raise InputError(f"{where}: kv_heads", f"{sizes.heads} heads do not divide by {sizes.kv_heads} kv_heads")
     if isinstance(sizes, Llama) and sizes.head_dim % 2:
-        raise InputError(f"{where}: head_dim", f"{sizes.head_dim} is odd and rotary positions turn pairs")
+        raise InputError(f"{where}: head_dim", f"{sizes.head_dim} is odd and rotary positions rotate pairs")
 
 
 def gpt_source(sizes: Gpt, name: str = "gpt") -> Source:

@@ -71,7 +71,7 @@ class TensorOwner:
             seen = self.cut(tensor, self.part)
             if self._shards and self.part.module is not None:
                 raise InputError(
-                    self.part.path, "the block reads a tensor that it is not given", "hand it over as an argument"
+                    self.part.path, "the block reads a tensor that it is not given", "pass it as an argument"
                 )
             if maker.module is not None and self._shards and self._shards.is_shard(seen):
                 seen = self._shards.leave(seen)

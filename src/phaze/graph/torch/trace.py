@@ -148,7 +148,7 @@ def _sequence(source: Source, asked: int | None) -> int:
     if source.fixed and length != source.sequence:
         raise InputError("--sequence", f"{source.name} always has {source.sequence} positions, not {length}")
     if length < 1 or (source.longest is not None and length > source.longest):
-        raise InputError("--sequence", f"{source.name} has {source.longest} positions, {length} were asked for")
+        raise InputError("--sequence", f"{source.name} has {source.longest} positions, {length} were requested")
     return length
 
 

@@ -131,7 +131,7 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
     module, inputs, loss, plan = (*made, None, None)[:4]
     module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     if not isinstance(module, nn.Module):
-        raise InputError(text, f"the first thing returned is {type(module).__name__}, no nn.Module", RETURNS)
+        raise InputError(text, f"the first thing returned is {type(module).__name__}, not an nn.Module", RETURNS)
     forget_values(module)
     if not any(isinstance(value, torch.Tensor) for value in tree_flatten(inputs)[0]):
         raise InputError(text, "the inputs hold no tensor", RETURNS)
@@ -223,7 +223,7 @@ def _like(inputs: Any) -> Any:
 def module_source(name: str, module: Any, inputs: Any, loss: Any) -> Source:
     """A source from a module that is there already; it is copied, never changed."""
     if not isinstance(module, nn.Module):
-        raise InputError(name, f"this is {type(module).__name__}, no nn.Module", "give phaze.Model(module, inputs)")
+        raise InputError(name, f"this is {type(module).__name__}, not an nn.Module", "give phaze.Model(module, inputs)")
     tensors = [value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor)]
     if not tensors:
         raise InputError(name, "the inputs hold no tensor", "give a tensor, a tuple or a dict of arguments")

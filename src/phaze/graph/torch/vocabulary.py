@@ -96,9 +96,7 @@ def split_lookups(whole: nn.Embedding, vocabulary: Vocabulary) -> None:
             result: Tensor = original(tokens)
         if not lookups.found:
             name = type(whole).__name__
-            raise InputError(
-                name, "it looks tokens up in a way of its own and cannot be split over ranks", "use width 1"
-            )
+            raise InputError(name, "it looks tokens up in a custom way and cannot be split over ranks", "use tensor 1")
         return result
 
     whole.__dict__["forward"] = forward

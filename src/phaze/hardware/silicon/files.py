@@ -166,7 +166,7 @@ class MeasurementsTable(Document):
         if (self.rate is None) != (self.shape is None):
             raise ValueError("give rate and shape together")
         if self.rate_fp8 is not None and self.rate is None:
-            raise ValueError("give rate beside rate_fp8, which is held against it")
+            raise ValueError("give rate with rate_fp8, which is relative to it")
         return self
 
     def value(self) -> ChipMeasurements:

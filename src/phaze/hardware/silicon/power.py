@@ -9,7 +9,7 @@ While a large product runs, a cycle at the reference voltage takes (:func:`produ
                 + reads buffer(G) + delivered (buffer(U) + wire sqrt(area) / 2)
 
 and while a vector operator streams from HBM (:func:`vector_j`) all lanes work, with two operands and a result of 2
-bytes each in registers: joule = N l (lane + 6 buffer(A)). What does not hang on the clock:
+bytes each in registers: joule = N l (lane + 6 buffer(A)). What does not depend on the clock:
 
     idle      = leakage area + stacks stack_w + link bandwidth link_j      SerDes never sleep
     product   = idle + activity H hbm_j
@@ -56,7 +56,7 @@ class CycleEnergy:
 
 @dataclass(frozen=True, slots=True)
 class SiliconPower:
-    """What sets a chip's clock: watts that do not hang on it and joules a cycle, of a product and a vector operator."""
+    """What sets a chip's clock: watts at any clock and joules a cycle, of a product and a vector operator."""
 
     product_fixed_w: float
     product_j: float

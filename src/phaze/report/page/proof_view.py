@@ -13,7 +13,7 @@ MEANING: Mapping[str, str] = MappingProxyType(
         "bound": "a lower bound on its step time rules it out",
         "evaluated": "exact schedules and placements",
         "failed": "its evaluation failed; its bound counts",
-        "open": "not looked at: the search was stopped",
+        "open": "not considered: the search was stopped",
     }
 )
 

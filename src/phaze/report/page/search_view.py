@@ -237,7 +237,7 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float], said: Explanation
     if said is not None and said.flatness is not None:
         words = "By phaze explain, which evaluated every chip that may be as good."
     words += (
-        f" The answer stands at the end of the axes {', '.join(ends)}: a wider space may hold better." if ends else ""
+        f" The answer lies at the end of the axes {', '.join(ends)}: a wider space may hold better." if ends else ""
     )
     closed = proof["closed"]
     outside = sum(int(closed.get(key, 0)) for key in ("area", "power", "cost"))
@@ -250,7 +250,7 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float], said: Explanation
     ]
     proved += [f"{closed['memory']:,} by memory"] if closed.get("memory") else []
     proved += [f"{outside:,} more combinations exceed a limit of the space"] if outside else []
-    proved += [f"{closed['open']:,} were not looked at: the search was stopped"] if closed.get("open") else []
+    proved += [f"{closed['open']:,} were not considered: the search was stopped"] if closed.get("open") else []
     pill = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_words(proof['gap'])}"
     proof_text = f"{'; '.join(proved)}. By phaze's cost model, not of silicon."
     return Flat(pill, tuple(rows), words, proof_text, _deciding(said))
