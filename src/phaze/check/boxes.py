@@ -300,12 +300,12 @@ def walk(model: Model, grid: Grid, memory: int, goal: float, watch: Watch) -> Bo
             require(found.open <= MOST_LEFT, f"nothing shows that {MOST_LEFT:,} chips score {goal!r} or more")
         low, high = low[~alone], high[~alone]
         if len(low):
-            waiting.append(_halved(low, high, ratios))
+            waiting.append(halved(low, high, ratios))
         watch(f"{found.boxes:,} boxes, {sum(found.closed.values()):,} combinations closed, {found.open:,} chips left")
     return found
 
 
-def _halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
+def halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
     """Every box in two, along the axis whose ends lie furthest apart by ratio."""
     wide = np.stack([np.log(own[high[:, at]] / own[low[:, at]]) for at, own in enumerate(ratios)], axis=1)
     axis, every = np.argmax(np.where(high > low, wide + 1e-9, -1.0), axis=1), np.arange(len(low))

@@ -11,6 +11,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from .cluster_box import BoxParts, ClusterBoxes, box_cycles, box_lanes, box_parts
 from .cluster_products import ClusterParts, best_bytes, best_cycles, least_bytes, least_cycles
 from .energy import Prices
 from .operators import Constants, Costs, distinct
@@ -25,11 +26,12 @@ Seconds = Mapping[Work, Floats]
 
 
 def _parts(chips: Clusters, constants: Constants, fan_out: int) -> ClusterParts:
-    return ClusterParts(
+    found = ClusterParts(
         chips.clusters, chips.arrays, chips.rows, chips.columns, chips.operands, chips.sums, chips.port,
         np.full(len(chips), float(fan_out)), chips.global_buffer, chips.global_width,
         chips.hbm_bandwidth * constants.hbm_share / chips.clock, chips.clock,
     )  # fmt: skip
+    return box_parts(chips, found) if isinstance(chips, ClusterBoxes) else found
 
 
 def _lanes(chips: Clusters, constants: Constants) -> VectorParts:
@@ -38,6 +40,10 @@ def _lanes(chips: Clusters, constants: Constants) -> VectorParts:
         np.minimum(constants.kept_row, 0.5 * chips.registers), chips.clock, chips.global_buffer,
         chips.global_width * chips.clock, chips.hbm_bandwidth * constants.vector_hbm_share,
     )  # fmt: skip
+
+
+def _lane_seconds(work: Lanes, parts: VectorParts, chips: Clusters) -> Floats:
+    return box_lanes(work, parts, chips.lane_rate) if isinstance(chips, ClusterBoxes) else vector_seconds(work, parts)
 
 
 NOTHING = ("none", "network")
@@ -79,9 +85,12 @@ def spread_seconds(
         return own, {}
     whole, vector = _parts(chips, constants, fan_out), _lanes(chips, constants)
     columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
-    parts = ClusterParts(*columns)
+    parts = type(whole)(*columns)
 
     def cost(p: Product) -> Bytes:
+        if isinstance(parts, BoxParts):
+            cover(prices is None and not mapped, "energy in boxes")
+            return (box_cycles(p, parts),)
         if prices is None:
             return ((best_cycles if mapped else least_cycles)(p, parts),)
         return (best_bytes if mapped else least_bytes)(p, parts)
@@ -102,7 +111,7 @@ def spread_seconds(
                 products[p] = tuple(each[of] for each in (cycles / parts.clock / constants.software, *moved))
         if work.lanes is not None and work.lanes not in lanes:
             spent = nothing if prices is None else _vector_joules(work.lanes, vector, prices)
-            lanes[work.lanes] = vector_seconds(work.lanes, vector), spent
+            lanes[work.lanes] = _lane_seconds(work.lanes, vector, chips), spent
         start = constants.vector_start_up if work.core == "vector" else constants.start_up
         beside = None if work.lanes is None else lanes[work.lanes]
         taken, spent_j = _work(work, [products[p] for p in packed], beside, start, prices)

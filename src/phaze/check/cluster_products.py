@@ -66,7 +66,13 @@ def _fetched(moved: Moved, half: Floats) -> Floats:
     return np.asarray(moved[0] * (moved[1] > half))
 
 
-def _spread(room: Floats, m: float, n: float) -> Floats:
+def fetched_of(p: Product, parts: ClusterParts) -> Floats:
+    """Bytes that half of the global buffer does not hold."""
+    half = 0.5 * parts.buffer
+    return np.asarray(_fetched(p.a, half) + _fetched(p.b, half) + _fetched(p.c, half))
+
+
+def spread_of(room: Floats, m: float, n: float) -> Floats:
     """The least of 1 / bm + 1 / bn over bm <= m, bn <= n and bm bn <= room."""
     short, long = min(m, n), max(m, n)
     room = np.maximum(room, 1.0)
@@ -93,16 +99,14 @@ def least_cycles(p: Product, parts: ClusterParts) -> Floats:
     best = np.full(len(parts), np.inf)
     for bytes_an_output, again in ((8.0, 0.0), (4.0, 1.0)):
         room = np.maximum(parts.sums / bytes_an_output, once if again else np.minimum(once, parts.sums / 8.0))
-        asked = p.batch * e * k * m * n * _spread(room, m, n) / parts.clusters
+        asked = p.batch * e * k * m * n * spread_of(room, m, n) / parts.clusters
         waves = np.maximum(1.0, outputs / (np.minimum(room, outputs) * parts.clusters))
         busy = np.maximum((work + drain * (1.0 + again * waves)) / SUSTAINED, asked / parts.port)
         shared = np.minimum(parts.fan_out, parts.clusters)
-        reads = p.batch * e * k * m * n * _spread(room * shared, m, n)
+        reads = p.batch * e * k * m * n * spread_of(room * shared, m, n)
         best = np.minimum(best, np.maximum(busy, (reads + e * outputs) / parts.width))
     best = np.maximum(best, e * outputs / parts.clusters / parts.port)
-    half = 0.5 * parts.buffer
-    fetched = _fetched(p.a, half) + _fetched(p.b, half) + _fetched(p.c, half)
-    return np.asarray(np.maximum(best, fetched / parts.hbm_rate))
+    return np.asarray(np.maximum(best, fetched_of(p, parts) / parts.hbm_rate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +271,10 @@ def least_bytes(p: Product, parts: ClusterParts) -> tuple[Floats, ...]:
         return best_bytes(p, parts)
     m, n, k, e = float(p.m), float(p.n), float(p.k), float(p.e)
     room = np.maximum(parts.sums / SUM, parts.arrays * parts.rows * parts.columns)
-    each, half = p.batch * e * k * m * n, 0.5 * parts.buffer
-    moved = each * _spread(room * np.minimum(parts.fan_out, parts.clusters), m, n) + e * p.batch * m * n
+    each = p.batch * e * k * m * n
+    moved = each * spread_of(room * np.minimum(parts.fan_out, parts.clusters), m, n) + e * p.batch * m * n
     edge = p.batch * m * n * k * (e / parts.columns + min(e, SUM) / parts.rows)
-    fetched = _fetched(p.a, half) + _fetched(p.b, half) + _fetched(p.c, half)
-    return cycles, fetched, moved, edge, each * _spread(room, m, n)
+    return cycles, fetched_of(p, parts), moved, edge, each * spread_of(room, m, n)
 
 
 def _least(p: Product, core: Front, held: Front | None, width: float, hbm_rate: float) -> float:

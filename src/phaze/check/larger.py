@@ -21,12 +21,21 @@ MOST_CHIPS = 4_000_000
 
 
 def boxed(problem: Mapping[str, Any]) -> bool:
-    """Whether the space of a problem is proved by boxes: one model under the rules icml24, chips of cores, many."""
+    """Whether the space of a problem is proved by boxes: of many chips of cores for one model under the rules icml24,
+    of many chips of clusters for any models; where throughput counts."""
     space, models = problem["space"], problem["models"]
     many = "axes" in space and prod(len(values) for values in space["axes"].values()) > MOST_CHIPS
-    published = len(models) == 1 and models[0]["training"]["machine"]["stack"]["stages"] != "layers"
     throughput = "front" not in problem and problem["objective"]["kind"] == "throughput"
-    return bool(many and published and throughput and space["base"].get("clusters") is None)
+    layered = [model["training"]["machine"]["stack"]["stages"] == "layers" for model in models]
+    of_clusters = clustered(space) and all(layered)
+    return bool(
+        many and throughput and (of_clusters or (len(models) == 1 and not any(layered) and not clustered(space)))
+    )
+
+
+def clustered(space: Mapping[str, Any]) -> bool:
+    """Whether its chips are of clusters."""
+    return space["base"].get("clusters") is not None
 
 
 def prove_larger(model: Model, mean: Mean, grid: Grid, memories: Sequence[int], bound: float, watch: Watch) -> Counted:

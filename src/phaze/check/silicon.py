@@ -190,7 +190,7 @@ def volts_of(clock: Floats, voltage: Mapping[str, Any]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Power:
+class Power:
     """Watts whatever the clock, and joules of a cycle, of a large product and of a vector operator."""
 
     product_w: Floats
@@ -205,7 +205,7 @@ class _Power:
         return np.asarray(np.maximum(product, self.vector_w + self.vector_j * clock * square))
 
 
-def power_of(chips: Clusters, own: Silicon, areas: _Areas) -> _Power:
+def power_of(chips: Clusters, own: Silicon, areas: _Areas) -> Power:
     def rate(name: str) -> float:
         return number(own.energy[name], f"energy.{name}")
 
@@ -226,17 +226,17 @@ def power_of(chips: Clusters, own: Silicon, areas: _Areas) -> _Power:
     idle = idle + chips.links * rate("link_j_per_byte")
     lane = rate("lane_j") + 3.0 * OPERAND * banked(chips.registers)
     memory = rate("hbm_j_per_byte")
-    return _Power(
+    return Power(
         idle + rate("hbm_activity") * chips.hbm_bandwidth * memory, product,
         idle + chips.hbm_bandwidth * (memory + shared + across), chips.clusters * (chips.lanes * lane),
     )  # fmt: skip
 
 
-def _held(chips: Clusters, own: Silicon, power: _Power, limit: float) -> Floats:
+def held_of(count: int, own: Silicon, power: Power, limit: float) -> Floats:
     """The clock that every chip holds within the limit."""
     slope, most = positive(own.voltage["slope"], "slope"), positive(own.voltage["most"], "most")
     top = min(own.clock, positive(own.voltage["reference_hz"], "reference_hz") * (1.0 + (most - 1.0) / slope))
-    high, low = np.full(len(chips), top), np.zeros(len(chips))
+    high, low = np.full(count, top), np.zeros(count)
     full = power.at(high, own.voltage) <= limit
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
@@ -245,13 +245,18 @@ def _held(chips: Clusters, own: Silicon, power: _Power, limit: float) -> Floats:
     return np.where(full, top, low)
 
 
+def port_of(width: Floats, clusters: Floats) -> Floats:
+    """Bytes a cycle of a cluster's port: the least power of two at least width / N."""
+    port, share = np.ones(len(width)), width / clusters
+    while (port < share).any():
+        port = np.where(port < share, 2.0 * port, port)
+    return port
+
+
 def _combined(axes: Mapping[str, Floats], own: Silicon, start: int, end: int) -> Clusters:
     places = np.unravel_index(np.arange(start, end), [len(values) for values in axes.values()])
     at = {name: values[place] for (name, values), place in zip(axes.items(), places, strict=True)}
-    port, share = np.ones(end - start), at["global_width"] / at["clusters"]
-    while (port < share).any():
-        port = np.where(port < share, 2.0 * port, port)
-    nothing = np.zeros(end - start)
+    nothing, port = np.zeros(end - start), port_of(at["global_width"], at["clusters"])
     return Clusters(**at, port=port, hbm_bandwidth=at["hbm_stacks"] * own.stack_rate, clock=nothing, area=nothing)
 
 
@@ -267,14 +272,14 @@ def usd_of(chips: Clusters, own: Silicon, die: Floats, terms: Mapping[str, Any])
     return np.asarray(usd + number(terms["package_usd"], "package_usd") + chips.links / 1e9 * LINK_USD_PER_GB)
 
 
-def _kept(chips: Clusters, own: Silicon, keep: Mapping[str, Any], terms: Mapping[str, Any]) -> Clusters:
+def kept_clusters(chips: Clusters, own: Silicon, keep: Mapping[str, Any], terms: Mapping[str, Any]) -> Clusters:
     """The chips of some combinations."""
     most, least = positive(keep["most_area"], "keep.most_area"), number(keep["least_share"], "keep.least_share", 0, 1)
     limit, dense = positive(keep["sustained_power"], "sustained_power"), positive(keep["most_w_per_mm2"], "most_w")
     areas = areas_of(chips, own)
     die = die_of(chips, areas.total)
     power = power_of(chips, own, areas)
-    held = _held(chips, own, power, limit)
+    held = held_of(len(chips), own, power, limit)
     stays = (areas.total <= most) & (areas.total >= least * most) & (die <= most)
     stays &= (np.maximum(power.product_w, power.vector_w) <= limit) & (held >= LEAST_SHARE * own.clock)
     stays &= power.at(held, own.voltage) <= dense * areas.total
@@ -283,13 +288,10 @@ def _kept(chips: Clusters, own: Silicon, keep: Mapping[str, Any], terms: Mapping
     return replace(chips, clock=held, area=areas.total).taken(stays)
 
 
-def clusters_of(
-    space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]
-) -> tuple[Clusters, int, NDArray[np.int64]]:
-    """All chips of a space, the combinations of its axes, and for each chip the place of its memory."""
-    own, keep = silicon_of(space["base"]), space["keep"]
+def cluster_axes(space: Mapping[str, Any]) -> dict[str, Floats]:
+    """The values of every axis, in the fixed order of axes, of a space that has no key beside those known."""
     _known(space, frozenset({"name", "axes", "keep", "base", "area_chip"}), "space")
-    _known(keep, KEEP, "keep")
+    _known(space["keep"], KEEP, "keep")
     cover(space["area_chip"] is None, "a budget of a chip of clusters")
     require(list(space["axes"]) == list(AXES), f"axes: they are not {', '.join(AXES)}")
     given = {name: listed(values, f"axes.{name}") for name, values in space["axes"].items()}
@@ -297,10 +299,18 @@ def clusters_of(
     for name, values in axes.items():
         rising = len(values) > 0 and all(a < b for a, b in pairwise(values.tolist()))
         require(rising and (name in REAL or bool((values % 1 == 0).all())), f"axes.{name}: values do not ascend")
+    return axes
+
+
+def clusters_of(
+    space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]
+) -> tuple[Clusters, int, NDArray[np.int64]]:
+    """All chips of a space, the combinations of its axes, and for each chip the place of its memory."""
+    own, keep, axes = silicon_of(space["base"]), space["keep"], cluster_axes(space)
     combinations = prod(len(values) for values in axes.values())
     cover(combinations <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations of clusters")
     pieces = [
-        _kept(_combined(axes, own, start, min(start + CHUNK, combinations)), own, keep, terms)
+        kept_clusters(_combined(axes, own, start, min(start + CHUNK, combinations)), own, keep, terms)
         for start in range(0, combinations, CHUNK)
     ]
     chips = Clusters(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Clusters)))

@@ -9,10 +9,11 @@ import numpy as np
 
 from .boxes import grid_of
 from .claim import larger_words, plan_words, words_of
+from .cluster_boxes import cluster_grid_of, cluster_named, prove_clusters
 from .clustered import cluster_model
 from .energy import KINDS, Objective
 from .fronts import UnitSolver, asked_of, design_values, goals_of, kind_of, prove_units, require_undominated, units_of
-from .larger import boxed, covered, prove_larger
+from .larger import boxed, clustered, covered, prove_larger
 from .means import mean_of
 from .planned import prove_plan
 from .proof import Counted, Model, Solver, Watch, prove
@@ -150,7 +151,11 @@ def _check(
     many = boxed(problem)
     if many:
         cover(said["answer"] is not None, "the certificate has no witness of its answer")
-        space = chip_named(problem["space"], problem["ownership"], memories, said["answer"]["chip"])
+        named = said["answer"]["chip"]
+        if clustered(problem["space"]):
+            space = cluster_named(cluster_grid_of(problem["space"], problem["ownership"]), memories, named)
+        else:
+            space = chip_named(problem["space"], problem["ownership"], memories, named)
     else:
         space = space_of(problem["space"], problem["ownership"], memories)
     count = f"{space.combinations:,} combinations" if many else f"{len(space.chips):,} chips"
@@ -263,13 +268,22 @@ def _prove_larger(
     problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, larger: Mapping[str, Any],
     found: Verdict, watch: Watch,
 ) -> None:  # fmt: skip
-    model = covered(_answered(problem, graphs, said, space, found, watch)[0])
-    grid, bound = grid_of(larger, problem["ownership"]), found.best * (1 - found.gap)
-    if found.quick:
+    models, seconds = _answered(problem, graphs, said, space, found, watch)
+    bound, mean, memories = found.best * (1 - found.gap), mean_of(problem), problem["hbm_bytes"]
+    if clustered(larger):
+        cover(clustered(problem["space"]), "a space of clusters held against an answer of cores")
+        cover(kind_of(problem) == "throughput", "energy, cost and carbon in boxes of clusters")
+        clusters = cluster_grid_of(larger, problem["ownership"])
+        found.counted = Counted(clusters.combinations, clusters.combinations, bound)
+        if not found.quick:
+            found.counted = prove_clusters(models, mean, clusters, memories, bound, seconds, watch)
+    else:
+        model, grid = covered(models), grid_of(larger, problem["ownership"])
         found.counted = Counted(grid.combinations, grid.combinations, bound)
-        return
-    found.counted = prove_larger(model, mean_of(problem), grid, problem["hbm_bytes"], bound, watch)
-    found.proved_gap = max(NEAR, found.gap)
+        if not found.quick:
+            found.counted = prove_larger(model, mean, grid, memories, bound, watch)
+    if not found.quick:
+        found.proved_gap = max(NEAR, found.gap)
 
 
 def _prove(

@@ -1,0 +1,129 @@
+"""Boxes of chips of clusters: no bound of one is above what a chip of it has, they cover a space, false claims fall."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from phaze.check.cluster_box import ClusterBoxes
+from phaze.check.cluster_boxes import ClusterGrid, boxes_of, cluster_grid_of, walk_clusters
+from phaze.check.cluster_costs import spread_seconds
+from phaze.check.clustered import ClusterModel, cluster_model
+from phaze.check.layers import works_of
+from phaze.check.means import mean_of
+from phaze.check.silicon import Clusters, clusters_of, edges_of, kept_clusters
+from phaze.check.verdict import check
+from tests.check.forge import Papers
+
+NOTHING = lambda _: None  # noqa: E731
+
+
+def _model(papers: Papers) -> ClusterModel:
+    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0])
+    return cluster_model(papers.problem["models"][0], *parts, 16, True, papers.problem["hbm_bytes"])
+
+
+@pytest.fixture(scope="module")
+def fine(clustered: Path) -> dict[str, Any]:
+    """A space of some hundred thousand combinations around that of the run."""
+    space: dict[str, Any] = Papers(clustered).problem["space"]
+    space["axes"] = {
+        **space["axes"], "clusters": [2, 3, 4, 5, 8, 12, 13, 24], "arrays": [1, 2, 3, 4, 8], "rows": [16, 24, 32, 64],
+        "columns": [32, 64, 128], "lanes": [64, 128, 256, 512], "registers": [2**18, 2**20, 2**21],
+        "global_buffer": [2**23, 25 * 2**20, 50 * 2**20], "global_width": [1000.0, 2048.0, 5120.0],
+        "operand_buffer": [2**15, 2**16],
+    }  # fmt: skip
+    space["keep"]["most_usd"] = 2_000.0
+    return space
+
+
+def _around(grid: ClusterGrid, seed: int, count: int) -> tuple[Clusters, Any, Any]:
+    """Random chips of a space and boxes around them."""
+    rng, tops = np.random.default_rng(seed), np.array([len(values) - 1 for values in grid.axes.values()])
+    at = rng.integers(0, tops + 1, (count, len(tops)))
+    every = kept_clusters(grid.corner(at), grid.own, grid.keep, grid.terms)
+    there = [
+        len(kept_clusters(grid.corner(one[None, :]), grid.own, grid.keep, grid.terms)) == 1 for one in at
+    ]  # fmt: skip
+    at = at[np.array(there)]
+    assert len(at) == len(every) > 20
+    arrays = list(grid.axes).index("arrays")
+    low, high = np.maximum(0, at - rng.integers(0, 4, at.shape)), np.minimum(tops, at + rng.integers(0, 4, at.shape))
+    low[:, arrays] = high[:, arrays] = at[:, arrays]
+    return every, low, high
+
+
+@pytest.mark.parametrize("count", [800, pytest.param(8_000, marks=pytest.mark.slow)])
+def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fine: dict[str, Any], count: int) -> None:
+    papers = Papers(clustered)
+    grid, model = cluster_grid_of(fine, papers.problem["ownership"]), _model(papers)
+    chips, low, high = _around(grid, 7, count)
+    boxes, beyond = boxes_of(grid, low, high)
+    assert not any(out.any() for out in beyond.values())
+    units = chips.clusters * chips.arrays * chips.rows * chips.columns
+    assert (boxes.area <= chips.area).all() and (boxes.clock >= chips.clock).all()
+    assert (boxes.unit_rate >= units * chips.clock).all() and (boxes.ports >= chips.clusters * chips.port).all()
+    assert (boxes.lane_rate >= chips.clusters * chips.lanes * chips.clock).all()
+    assert (edges_of(chips, True) > 0).all() and isinstance(boxes.taken(np.array([0])), ClusterBoxes)
+    for graph in model.graphs:
+        works = list(works_of(graph))
+        least = spread_seconds(works, boxes, model.constants, 16, False)[0]
+        for mapped in (False, True):
+            some = chips.taken(np.arange(min(40, len(chips)))) if mapped else chips
+            true = spread_seconds(works, some, model.constants, 16, mapped)[0]
+            assert all((least[work][: len(some)] <= true[work] * (1 + 1e-12)).all() for work in works)
+
+
+def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(clustered: Path) -> None:
+    papers = Papers(clustered)
+    problem, best = papers.problem, papers.certificate["best"]
+    grid = cluster_grid_of(problem["space"], problem["ownership"])
+    chips, combinations, _ = clusters_of(problem["space"], problem["ownership"], problem["hbm_bytes"])
+    for goal, least in ((best * 1.0001, 1), (1e9, len(chips))):
+        found = walk_clusters([_model(papers)], mean_of(problem), grid, problem["hbm_bytes"], goal, (), NOTHING)
+        assert sum(found.closed.values()) + found.open == grid.combinations == combinations
+        kept = kept_clusters(grid.corner(np.concatenate(found.left)), grid.own, grid.keep, grid.terms).area \
+            if found.left else np.zeros(0)  # fmt: skip
+        assert len(kept) >= least
+        if goal == 1e9:
+            assert sorted(kept.tolist()) == sorted(chips.area.tolist())
+
+
+@pytest.fixture
+def many(clustered: Path, monkeypatch: pytest.MonkeyPatch) -> Papers:
+    """The run, its space taken to be too large to look at every chip."""
+    monkeypatch.setattr("phaze.check.larger.MOST_CHIPS", 1)
+    return Papers(clustered)
+
+
+def test_a_large_space_of_clusters_is_proved_by_boxes(many: Papers, tmp_path: Path) -> None:
+    held = check(many.write(tmp_path))
+    assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
+    assert held.chips == cluster_grid_of(many.problem["space"], many.problem["ownership"]).combinations
+    assert not check(many.write(tmp_path), quick=True).holds
+    many.claim(many.certificate["best"] * 0.5)
+    assert check(many.write(tmp_path)).wrong.startswith("best:")
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_not_the_best_of_a_large_space_falls(
+    clustered: Path, fine: dict[str, Any], tmp_path: Path
+) -> None:
+    assert "nothing shows" in check(clustered, larger=fine).wrong
+    held = check(clustered, wider=0.95, larger=fine)
+    assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
+
+
+@pytest.mark.parametrize(("key", "value"), [("rows", 100), ("rows", "32"), ("clusters", 0), ("links", 1.0)])
+def test_a_chip_that_a_large_space_of_clusters_has_not_is_no_answer(
+    many: Papers, tmp_path: Path, key: str, value: Any
+) -> None:
+    many.certificate["answer"]["chip"][key] = value
+    assert check(many.write(tmp_path)).wrong
+
+
+def test_energy_in_large_spaces_of_clusters_is_looked_at_chip_by_chip(many: Papers, tmp_path: Path) -> None:
+    many.problem["objective"]["kind"] = "throughput_per_watt"
+    found = check(many.write(tmp_path))
+    assert found.wrong and found.counted is None
