@@ -12,8 +12,18 @@ import pytest
 import phaze
 from phaze import api
 
-NAMES = sorted(name for name in phaze.__all__ if name not in ("__version__", "Model"))
+NAMES = sorted(name for name in phaze.__all__ if name != "__version__")
 LONG = ("front", "sweep")
+# Values that functions return, and what they can do: part of the reference too.
+VALUES = ("Planned", "Searched", "Fronted", "Swept", "Compared")
+# Words of a parameter's description that need a unit, and the units.
+MEASURED = {
+    "time": "seconds",
+    "gap": "%|exact|relative gap",
+    "headroom": "%",
+    "batch": "sequences",
+    "sequence": "tokens",
+}
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -30,6 +40,24 @@ def test_every_parameter_is_documented(name: str) -> None:
     assert [one for one in inspect.signature(function).parameters if one not in told] == []
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_parameter_that_is_a_quantity_states_its_unit(name: str) -> None:
+    text = inspect.getdoc(_function(name)) or ""
+    for parameter, unit in MEASURED.items():
+        if parameter in inspect.signature(_function(name)).parameters:
+            (told,) = re.findall(rf"^    {parameter}: (.*(?:\n        .*)*)", text, re.M)
+            assert re.search(unit, told, re.IGNORECASE), f"{parameter}: {told}"
+
+
+@pytest.mark.parametrize("name", [*VALUES, "Space"])
+def test_every_method_of_a_value_is_documented(name: str) -> None:
+    for key, method in vars(getattr(api, name)).items():
+        if inspect.isfunction(method) and not key.startswith("_"):
+            told = re.findall(r"^    (\w+): ", inspect.getdoc(method) or "", re.M)
+            wanted = [one for one in inspect.signature(method).parameters if one != "self"]
+            assert inspect.getdoc(method) and wanted == told, f"{name}.{key}"
+
+
 def _run_example(name: str) -> None:
     (found,) = doctest.DocTestFinder(recurse=False).find(_function(name), name, globs={})
     assert found.examples
@@ -37,8 +65,10 @@ def _run_example(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LONG])
+@pytest.mark.parametrize("name", [*(name for name in NAMES if name not in LONG), "Planned", "Searched"])
 def test_the_example_of_a_function_runs(name: str) -> None:
+    if name == "Model":
+        pytest.importorskip("torch")
     _run_example(name)
 
 

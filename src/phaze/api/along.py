@@ -36,17 +36,17 @@ def sweep(
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also be among a study's values.
         model: Instead of a study, a model or several of them.
         over: A key and its values, ``"training.devices=64,256"``, or a range, ``"training.devices=64..4096"``.
-        points: How many values of a range, evenly spaced by ratio.
-        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
+        points: Number of values of a range, in geometric progression.
+        out: The folder, ``{name}`` in it being the study's name; without it a temporary one, removed with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips; 0 takes one for each core.
+        workers: Worker processes; 0: one for each core.
         engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
-        address: With ``"ray"``: ``"auto"`` (what runs here), ``"local"``, or ``"HOST:PORT"``.
-        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
-        fresh: Trace models of your own again, whatever the cache holds.
+        address: With ``"ray"``: ``"auto"`` (the cluster of this machine), ``"local"``, or ``"HOST:PORT"``.
+        rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
+        fresh: Trace your own models again, ignoring the cache.
         page: Write its page, sweep.html, into the folder too.
 
     Returns:
@@ -103,17 +103,17 @@ def compare(
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values; without it and
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also be among a study's values; without it and
             ``model`` that of the first of ``runs``.
         model: Instead of a study, a model or several of them.
         chips: Presets or paths of chip files.
         runs: Folders of searches whose chips are compared too.
-        rows: A CSV of chips and plans of others: ``chip``, keys of its file that are other, ``name``; for a plan
+        rows: A CSV of chips and plans: ``chip``, changed keys of its file, ``name``; for a plan
             ``model``, ``tensor``, ``pipeline`` and ``microbatch``.
-        basis: Whose constants count: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
+        basis: Constants of all chips: ``"space"``, ``"baseline"``, ``"own"``, ``"datasheet"`` or ``"ideal"``.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
-        fresh: Trace models of your own again, whatever the cache holds.
+        rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
+        fresh: Trace your own models again, ignoring the cache.
 
     Returns:
         The comparison: ``rows``, one for each chip, model and placement.

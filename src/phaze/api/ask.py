@@ -72,14 +72,14 @@ def priced(run: Source, basis: "Basis", perfetto: str | Path | None = None, budg
 
 @asked
 def price(run: Source, basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated") -> Planned:
-    """What a given plan takes, whether it fits or not, as ``phaze plan --fixed``.
+    """Step time and memory of a given plan, whether it fits or not, as ``phaze plan --fixed``.
 
     Args:
         run: A run (``phaze.run/1``): a file, or its values.
         basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
 
     Returns:
-        The plan priced: seconds, memory of every stage in bytes, and ``shortage`` where it does not fit.
+        The plan evaluated: ``batch_s`` in seconds, memory of every stage in bytes, ``shortage`` where it does not fit.
 
     Examples:
         >>> import phaze

@@ -42,7 +42,7 @@ def estimate(
     fresh: bool = False,
     precision: str = "bf16",
 ) -> Estimated:
-    """What an operator, a collective, or every layer of one rank of a model takes, as ``phaze estimate``.
+    """Time of an operator, a collective, or every layer of one rank of a model, as ``phaze estimate``.
 
     Args:
         chip: A preset or the path of a chip file; a collective needs none.
@@ -52,16 +52,16 @@ def estimate(
         collective: A collective (kind, bytes, ranks) over a ``cluster``, such as ``("all_reduce", "64MiB", 8)``.
         graph: A graph's file (``phaze.graph/1``).
         model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
-        cluster: Over what the collectives of a model go, where ``tensor`` is above 1.
-        tensor: Tensor-parallel degree of the model; 1 if not given, of a graph's file as it was traced; so the next.
+        cluster: Network of a model's collectives, where ``tensor`` is above 1.
+        tensor: Tensor-parallel degree of the model; default 1, for a graph's file as traced. So are the next three.
         microbatch: Sequences of a microbatch.
-        sequence: Tokens of a sequence, or ``"32k"``.
+        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024).
         attention: ``"eager"`` or ``"fused"``.
         fusion: What is fused: ``"none"``, ``"chains"``, ``"elementwise"`` or ``"full"``.
         basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
         load: ``"alone"``, or ``"training"`` (at the clock that training holds).
-        residency: What the global buffer still holds spares a trip to HBM.
-        fresh: Trace a model of your own again, whatever the cache holds.
+        residency: Operands resident in the global buffer need no HBM access.
+        fresh: Trace your own model again, ignoring the cache.
         precision: Of a product: ``"bf16"``, ``"fp8"``, ``"mxfp8"``, ...
 
     Returns:

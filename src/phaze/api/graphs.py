@@ -70,13 +70,13 @@ def graph(
         llama: Sizes of a Llama-style decoder.
         tensor: Tensor-parallel degree; 1 if not given, of a graph's file as it was traced. So are the next three.
         microbatch: Sequences of a microbatch; 1 if not given.
-        sequence: Tokens of a sequence, or ``"32k"``; the model's if not given.
+        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024); the model's if not given.
         attention: ``"eager"`` (if not given) or ``"fused"``.
-        sequence_parallel: Norms and dropouts split over the tensor-parallel ranks.
+        sequence_parallel: Shard norms and dropouts over the tensor-parallel ranks.
         fusion: What is fused: ``"none"``, ``"chains"``, ``"elementwise"`` or ``"full"``.
         fresh: Trace the model again, even where its graph is bundled.
-        check: Instead: the operators that phaze does not know, ``unknown`` of the document.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
+        check: Instead: the operators that phaze does not support, ``unknown`` of the document.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
         show_plan: Instead: the tensor-parallel plan of a model that is traced.
 
     Returns:

@@ -54,7 +54,7 @@ def chips(name: str | None = None, *, space: str | None = None, count: bool = Fa
     Args:
         name: A preset or the path of a chip file.
         space: Instead of chips by name those of a space, a preset or a file: :class:`phaze.Space` walks them.
-        count: With ``space``: how many there are, and of which parts.
+        count: With ``space``: the number of chips and of distinct components.
         terms: Prices, lifetime and carbon intensities: a preset or a file.
 
     Returns:
@@ -183,7 +183,7 @@ def stacks(name: str | None = None) -> Shown:
         name: A preset or the path of a stack file.
 
     Returns:
-        What a stack fuses, overlaps and spends; times in s, state in bytes.
+        What a stack fuses, overlaps and saves; times in s, state in bytes.
 
     Examples:
         >>> import phaze

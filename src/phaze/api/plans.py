@@ -80,55 +80,55 @@ def plan(
     perfetto: str | Path | None = None,
     tp_plan: str | Path | None = None,
 ) -> Planned:
-    """The fastest split of a training job over devices that exist, proved, as ``phaze plan``.
+    """The fastest plan of a training job on existing devices, proved optimal, as ``phaze plan``.
 
     Args:
         model: A built-in name, ``"own.py:build"``, a ``config.json``, or a :class:`phaze.Model`. One of ``model``,
             ``gpt`` and ``llama`` is given.
         chip: A preset or the path of a chip file.
-        devices: How many devices there are; with ``against`` those of the launch file.
-        batch: Sequences of a global batch, or ``"4M-tokens"``; with ``against`` that of the launch file.
+        devices: Number of devices; with ``against`` those of the launch file.
+        batch: Global batch in sequences, or ``"4M-tokens"``; with ``against`` that of the launch file.
         gpt: Sizes of a Megatron-style decoder: hidden, layers, heads, vocabulary, sequence; values or a text,
             ``"hidden=4096,layers=36,..."``.
         llama: Sizes of a Llama-style decoder.
-        cluster: A preset or path; without it the usual cluster of the chip.
-        stack: The training framework, a preset or path; without it the usual one of the chip.
-        sequence: Tokens of a sequence, or ``"32k"``; without it the model's.
+        cluster: A preset or path; default: that of the chip.
+        stack: The training framework, a preset or path; default: that of the cluster.
+        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024); without it the model's.
         microbatch: Sequences of a microbatch that may be chosen: a number, several, or ``"1,2,4"``; without it 1 to 16.
             So are other lists of degrees.
         tensor: Tensor-parallel degrees that may be chosen.
-        zero: The stage of ZeRO, 0 to 3; without it the best is chosen.
-        recompute: ``"best"``, ``"none"``, ``"selective"``, ``"full"``, or modules; with ``"offload"`` beside it.
+        zero: ZeRO stage, 0 to 3; default: the fastest.
+        recompute: ``"best"``, ``"none"``, ``"selective"``, ``"full"``, or modules; optionally with ``"offload"``.
         attention: ``"eager"``, ``"fused"`` or ``"best"``; without it the stack's.
-        datasheet: Constants of data sheets alone, not those fitted on measurements where there are any.
-        chunks: Model chunks of a stage (interleaving) that may be chosen.
+        datasheet: Use data-sheet constants only, no measured ones.
+        chunks: Virtual stages (VPP, interleaved chunks) that may be chosen.
         headroom: Share of a device's memory that is left free, ``"6%"`` or ``0.06``.
         tokens: Tokens to train on, or ``"15T"``: adds days, cost, energy and carbon.
         terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
-        fresh: Trace a model of your own again, whatever the cache holds.
+        fresh: Trace your own model again, ignoring the cache.
         context: Context-parallel degrees that may be chosen.
         expert: Expert-parallel degrees that may be chosen.
         precision: ``"bf16"``, ``"fp32"``, ``"fp8"`` (the stack's recipe) or a recipe by name; without it the stack's.
-        shard: Hybrid sharding: how many of the ranks with the same weights may share out ZeRO's state, 0 or
-            ``"all"`` for all of them; without it all.
+        shard: Hybrid sharding: over how many of the ranks with the same weights ZeRO may shard, 0 or ``"all"``
+            for all of them; default: all.
         family: Pipeline families that may be chosen, of those that the stack runs; without it all of them.
-        context_way: How ranks may share a sequence: ``"ring"``, ``"all_gather"``, ``"ulysses"``,
+        context_way: Context-parallel methods that may be chosen: ``"ring"``, ``"all_gather"``, ``"ulysses"``,
             ``"hierarchical"``; without it the fastest.
-        imbalance: Tokens of the fullest rank of experts over the mean, from 1 on.
-        capacity: Tokens that it takes at most, over the mean; beyond it they are dropped.
-        against: A plan that runs today, to stand beside the best: a run (``phaze.run/1``) or a launch file of
+        imbalance: Tokens of the most loaded expert rank over the mean, at least 1.
+        capacity: Token limit of an expert rank, over the mean; tokens beyond it are dropped.
+        against: Your current plan, to compare with the best: a run (``phaze.run/1``) or a launch file of
             Megatron-LM, torchtitan, MaxText or DeepSpeed; ``against`` of the document.
         what_if: Plan other devices, batches, sequences and chips as well: ``what_if`` of the document.
         over: Axes to plan along as well, such as ``"devices=64..1024"`` or ``"chip=h200,b200"``: ``what_if``.
-        certificate: A folder for what proves the plan, which :func:`phaze.verify` checks.
-        fixed: Instead: a run (``phaze.run/1``), a file or its values, whose plan is priced as it is, whether it fits or
+        certificate: A folder for the certificate of the plan, for :func:`phaze.verify`.
+        fixed: Instead: a run (``phaze.run/1``), a file or its values, whose given plan is evaluated, whether it fits or
             not, as :func:`phaze.price` does.
         html: A file for the plan's page.
         perfetto: A file for its timeline, for ui.perfetto.dev.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
 
     Returns:
-        The plan: ``batch_s`` (seconds of a global batch), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
+        The plan: ``batch_s`` (step time in seconds), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
 
     Raises:
         InputError: A value that cannot be used, with what is allowed.

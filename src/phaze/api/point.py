@@ -20,7 +20,7 @@ def evaluate(
     batch: int,
     **options: Any,
 ) -> Planned:
-    """One point of a search method of one's own: a model on a chip and a cluster, under a plan or under the best one.
+    """One point for your own search method: a model on a chip and a cluster, with a given plan or the best one.
 
     Args:
         model: A built-in name, ``"own.py:build"`` or a ``config.json``; with no plan also a :class:`phaze.Model`.
@@ -28,12 +28,12 @@ def evaluate(
         cluster: A preset or the path of a cluster file.
         plan: Degrees as in ``phaze.run/1``: ``tensor``, ``pipeline``, ``data``, ``microbatch``, ...; without it the
             fastest plan, proved.
-        devices: How many devices there are.
-        batch: Sequences of a global batch.
-        options: Other keys of ``phaze.run/1`` beside a plan, other arguments of :func:`phaze.plan` without one.
+        devices: Number of devices.
+        batch: Global batch in sequences.
+        options: Other keys of ``phaze.run/1`` with a plan, other arguments of :func:`phaze.plan` without one.
 
     Returns:
-        The plan priced: ``batch_s`` in seconds, ``document["feasible"]``, memory of every stage in bytes.
+        The plan evaluated: ``batch_s`` in seconds, ``document["feasible"]``, memory of every stage in bytes.
 
     Examples:
         >>> import phaze

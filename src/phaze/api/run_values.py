@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Searched(Shown):
-    """A finished search in its folder, which may be one that goes with this value."""
+    """A finished search in its folder; a temporary folder is removed with this value.
+
+    Examples:
+        >>> import phaze
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
+        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> run = phaze.search(study)
+        >>> frame = run.frame()  # a row for each chip; areas in mm2
+        >>> int(frame["is_answer"].sum()), float(frame["area_mm2"].min()) > 0
+        (1, True)
+    """
 
     folder: Path
     kept: "TemporaryDirectory[str] | None" = None
@@ -32,7 +42,7 @@ class Searched(Shown):
 
     @property
     def gap(self) -> float:
-        """How far the best may be from this answer, proved."""
+        """Proved relative gap between this answer and the best of the space."""
         return float(self.document["certificate"]["gap"])
 
     def frame(self) -> "Frame":
@@ -46,13 +56,21 @@ class Searched(Shown):
         return chips_frame(run.opened, run.closed, run.evaluated, int(chip["hbm_bytes"]), place)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """All chips, area against score or its lower bound, as a picture (needs Matplotlib)."""
+        """All chips, area against score or its lower bound, as a picture (needs Matplotlib).
+
+        Args:
+            axes: Matplotlib axes to draw on; default: new ones.
+        """
         from phaze.api.plots import plot_chips
 
         return plot_chips(self.frame(), str(self.chip["name"]), axes)
 
     def page(self, path: str | Path | None = None) -> Path:
-        """Write the page of the run, report.html in its folder if not said otherwise; its path."""
+        """Write the HTML page of the run; its path.
+
+        Args:
+            path: The file to write; default: report.html in the folder of the run.
+        """
         from phaze.export.opened import run_of
         from phaze.files import write_whole
         from phaze.report.page.search_page import search_page
@@ -82,14 +100,14 @@ class Searched(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fronted(Shown):
-    """A finished front in its folder, which may be one that goes with this value."""
+    """A finished front in its folder; a temporary folder is removed with this value."""
 
     folder: Path
     kept: "TemporaryDirectory[str] | None" = None
 
     @property
     def points(self) -> list[Mapping[str, Any]]:
-        """The designs that none beats."""
+        """The Pareto-optimal designs."""
         return self.document["points"]  # type: ignore[no-any-return]
 
     def frame(self) -> "Frame":
@@ -99,13 +117,21 @@ class Fronted(Shown):
         return front_frame(self.document)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The first two metrics of every design, as a picture (needs Matplotlib)."""
+        """The first two metrics of every design, as a picture (needs Matplotlib).
+
+        Args:
+            axes: Matplotlib axes to draw on; default: new ones.
+        """
         from phaze.api.plots import plot_front
 
         return plot_front(self.document, axes)
 
     def page(self, path: str | Path | None = None) -> Path:
-        """Write the page of the front, front.html in its folder if not said otherwise; its path."""
+        """Write the HTML page of the front; its path.
+
+        Args:
+            path: The file to write; default: front.html in the folder of the front.
+        """
         from phaze.files import write_whole
         from phaze.report.front_page import front_page
 
@@ -116,7 +142,7 @@ class Fronted(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Swept(Shown):
-    """A finished sweep in its folder, which may be one that goes with this value."""
+    """A finished sweep in its folder; a temporary folder is removed with this value."""
 
     folder: Path
     kept: "TemporaryDirectory[str] | None" = None
@@ -127,13 +153,21 @@ class Swept(Shown):
         return self.document["points"]  # type: ignore[no-any-return]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The score at every value, as a picture (needs Matplotlib)."""
+        """The score at every value, as a picture (needs Matplotlib).
+
+        Args:
+            axes: Matplotlib axes to draw on; default: new ones.
+        """
         from phaze.api.plots import plot_sweep
 
         return plot_sweep(self.document, axes)
 
     def page(self, path: str | Path | None = None) -> Path:
-        """Write the page of the sweep, sweep.html in its folder if not said otherwise; its path."""
+        """Write the HTML page of the sweep; its path.
+
+        Args:
+            path: The file to write; default: sweep.html in the folder of the sweep.
+        """
         from phaze.files import write_whole
         from phaze.report.sweep_page import sweep_page
 
@@ -144,7 +178,7 @@ class Swept(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Compared(Shown):
-    """Chips beside a baseline."""
+    """Chips compared with a baseline; throughput in sequences/s."""
 
     @property
     def rows(self) -> list[Mapping[str, Any]]:

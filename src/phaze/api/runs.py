@@ -33,19 +33,19 @@ def explain(
     regret: bool = False,
     workers: int = 0,
 ) -> Shown:
-    """Why this chip: neighbours, chips as good as it, what more of each resource buys, as ``phaze explain``.
+    """Why this chip: neighbours, near-ties, marginal values, sensitivity, as ``phaze explain``.
 
     Args:
         run: A finished search, or its folder.
         instead: ``"axis=value"``: the best chip that has it, such as ``"vector_cores=64"``.
-        flatness: Count the chips within so much of the answer, exactly.
-        constants: Also how far each constant of area and energy must move before another chip wins.
-        ranges: Also how wrong each constant may be.
-        error: Also the best when every constant is lower by this share.
-        held_out: Also this chip on models that were not searched for, by name or place.
-        beside: Also chips that exist, by name or path, to compare with on the page.
+        flatness: Count exactly the chips within this margin of the answer, ``"1%"``.
+        constants: Also how far each constant of area and energy must change before another chip wins.
+        ranges: Also the range of each rate within which the answer stays best.
+        error: Also the best when every rate is lower by this share, 0.2 for 20 %.
+        held_out: Also this chip on models that were not part of the search, by name or location.
+        beside: Also existing chips, by name or path, to compare with on the page.
         regret: Also the best chip for each model alone, and what this one loses to it.
-        workers: Processes; 0 takes one for each core.
+        workers: Worker processes; 0: one for each core.
 
     Returns:
         ``phaze.explanation/1``: gains are relative, areas in mm2, powers in W.
@@ -96,15 +96,15 @@ def verify(
     space: str | Path | None = None,
     gap: float | None = None,
 ) -> Shown:
-    """Check a certificate by code that shares none with the search, as ``phaze verify``.
+    """Check a certificate by independent code, as ``phaze verify``.
 
     Args:
         run: A finished search or front, or the folder of one, of a sweep, or of a plan's certificate.
-        study: The question that it must answer: a study file.
-        quick: The answer, and what rooflines exclude: no proof.
-        all_: Every chip of the space, which is so anyway; not beside ``quick``.
-        space: A space, by name or file, that the answer is held against instead of its own, however large.
-        gap: With ``space``, by how much nothing in it may be better.
+        study: A study file that the run must answer.
+        quick: Check the answer and what rooflines exclude; not a full proof.
+        all_: Every chip of the space (the default); not with ``quick``.
+        space: Check the answer against this space instead of its own, a name or a file, of any size.
+        gap: With ``space``: the relative gap to prove.
 
     Returns:
         ``holds``, the ``claim`` in words, ``proved`` chips, and ``objections`` where it does not hold.
@@ -128,11 +128,11 @@ def verify(
 
 @asked
 def report(run: Run, *, out: str | Path | None = None, design: int | None = None) -> Shown:
-    """Make the page of a run, front, sweep or plan, as ``phaze report``.
+    """Write the HTML page of a run, front, sweep or plan, as ``phaze report``.
 
     Args:
         run: A finished search, front or sweep, its folder, or the file of a plan.
-        out: Where the page goes; without it into the folder.
+        out: The page to write; default: in the folder.
         design: One design of a front, by its number there.
 
     Returns:

@@ -168,19 +168,19 @@ def schedule(
         chip: A preset or the path of a chip file, for a model.
         layer: The layer's name; without it the most repeated one.
         pass_: ``"forward"`` or ``"backward"``; without it both: the value is the forward pass, ``more`` has the other.
-        cluster: Over what collectives go; without it the usual cluster of the chip.
-        stack: The training framework; without it the usual one of the chip.
+        cluster: Network of the collectives, a preset or path; default: that of the chip.
+        stack: The training framework; default: that of the cluster.
         rules: The rules of scheduling; without them those of the stack.
         tensor: Tensor-parallel degree.
         microbatch: Sequences of a microbatch.
-        sequence: Tokens of a sequence, or ``"32k"``.
+        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024).
         attention: ``"eager"`` or ``"fused"``; without it the stack's.
-        sequence_parallel: Norms and dropouts split over the tensor-parallel ranks.
+        sequence_parallel: Shard norms and dropouts over the tensor-parallel ranks.
         basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
         scheduler: ``"exact"``, ``"list"`` (states its gap), ``"cpsat"``, or ``"ilp"`` (the published program).
         perfetto: A file for the timeline, for ui.perfetto.dev.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
-        fresh: Trace the model again, whatever the cache holds.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
+        fresh: Trace the model again, ignoring the cache.
 
     Returns:
         The schedule: ``makespan_s`` in seconds, ``lower_bound_s`` and every operator's start.

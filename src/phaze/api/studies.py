@@ -66,31 +66,31 @@ def search(
     fresh: bool = False,
     page: bool = False,
 ) -> Searched:
-    """The best chip and placement together, with a certificate, as ``phaze search``.
+    """The best chip and plan together, with a certificate, as ``phaze search``.
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also be among a study's values.
         model: Instead of a study, a model or several of them.
-        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
+        out: The folder, ``{name}`` in it being the study's name; without it a temporary one, removed with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips; 0 takes one for each core.
+        workers: Worker processes; 0: one for each core.
         engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
-        address: With ``"ray"``: ``"auto"`` (what runs here), ``"local"``, or ``"HOST:PORT"``.
-        time: Seconds after which the best so far is the answer, with the gap that is proved of it.
-        gap: Relative gap to which the answer is proved; without it the study's.
-        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
+        address: With ``"ray"``: ``"auto"`` (the cluster of this machine), ``"local"``, or ``"HOST:PORT"``.
+        time: Time limit in seconds; then the best so far is the answer, with its proved gap.
+        gap: Relative gap to prove, 0.001 for 0.1 %; default: the study's.
+        rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
         attention: ``"eager"``, ``"fused"`` or ``"best"``; without it as the stack runs it.
         precision: ``"bf16"``, ``"fp8"`` or a recipe that stack and space have; without it the stack's.
-        shard: Hybrid sharding: ranks with the same weights that share out state, 0 or ``"all"`` for all of them.
+        shard: Hybrid sharding: over how many of the ranks with the same weights state is sharded, 0 or ``"all"``: all.
         headroom: Share of memory that is left free, ``0.06`` or ``"6%"``.
-        devices: How many devices there are.
-        batch: Sequences of a global batch, or ``"4M-tokens"``.
-        sequence: Tokens of a sequence, or ``"32k"``.
+        devices: Number of devices.
+        batch: Global batch in sequences, or ``"4M-tokens"``.
+        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024).
         tokens: Tokens to train on, or ``"15T"``: adds days, cost, energy and carbon.
         terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of a model of your own.
-        fresh: Trace models of your own again, whatever the cache holds.
+        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
+        fresh: Trace your own models again, ignoring the cache.
         page: Write its page, report.html, into the folder too.
 
     Returns:
@@ -173,17 +173,17 @@ def front(
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also stand among a study's values.
+            ``"own.py:build"`` or a :class:`phaze.Model`, which may also be among a study's values.
         model: Instead of a study, a model or several of them.
         of: Two or three of throughput, area, power, price, embodied, energy, cost, carbon.
         within: Limits on metrics, such as ``"power=300"`` (W).
-        gap: Relative gap to which each design is proved.
-        out: The folder, ``{name}`` in it being the study's name; without it one that goes with the value.
+        gap: Relative gap to which each design is proved, 0.01 for 1 %; 0 is exact.
+        out: The folder, ``{name}`` in it being the study's name; without it a temporary one, removed with the value.
         settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Processes that evaluate chips; 0 takes one for each core.
-        time: Seconds after which the designs so far are the answer.
-        rules: Whose defaults hold: ``"cluster"`` or ``"icml24"``; without it the study's.
-        fresh: Trace models of your own again, whatever the cache holds.
+        workers: Worker processes; 0: one for each core.
+        time: Time limit in seconds; then the designs so far are the answer.
+        rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
+        fresh: Trace your own models again, ignoring the cache.
         page: Write its page, front.html, into the folder too.
 
     Returns:

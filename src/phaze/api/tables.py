@@ -27,7 +27,7 @@ def validate(
     bands: bool = False,
     write: str | Path | None = None,
 ) -> Shown:
-    """Our estimates beside published figures, as ``phaze validate``.
+    """Estimates against published figures, as ``phaze validate``.
 
     Args:
         rows: A CSV file of measured runs; without it the bundled ones.
@@ -35,10 +35,10 @@ def validate(
         operators: Operators, collectives and layers instead.
         datasheet: Chips and links from their data sheets, uncalibrated.
         sets: Only these sets of runs.
-        every: Print every run too; the document has them anyway.
-        best: The best plan for each job beside the one that was run.
+        every: Print every run too; the document always has them.
+        best: The best plan for each job against the one that was run.
         rediscovery: The best chip within a real one's area and power instead.
-        bands: The band of each kind of answer, and how many held-back runs lie inside, instead.
+        bands: The error band of each kind of answer, and how many held-out runs lie inside, instead.
         write: With ``bands``: the file that they go to.
 
     Returns:
@@ -92,11 +92,11 @@ def calibrate(
     Args:
         measurements: A CSV file: operator,batch,m,n,k,elements,rows,seconds.
         chip: The chip that was measured: a preset or a file.
-        out: Where the chip file with the constants goes; of ``trace`` the folder of the files.
+        out: The chip file to write; with ``trace`` a folder.
         trace: Instead: profiler traces of some ranks of a run, or its log.
         run: With ``trace``: the run that was measured (``phaze.run/1``).
         rows: Instead: files of ``phaze.rows/1``, or ``"products"``, ``"attention"``, ``"collectives"``.
-        only: With ``rows``: chips, kernels and clusters with this in their name.
+        only: With ``rows``: only chips, kernels and clusters whose name contains this.
 
     Returns:
         Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and

@@ -157,7 +157,17 @@ class Placed(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Planned(Placed):
-    """A plan on hardware that exists."""
+    """A plan on existing hardware: ``batch_s``, the step time in seconds, and ``document`` (``phaze.plan/1``).
+
+    Examples:
+        >>> import phaze
+        >>> plan = phaze.plan("bert-large", chip="a100-80gb", devices=8, batch=64, tensor=[1], microbatch=[4])
+        >>> frame = plan.frame()  # a row for each stage; memory in bytes
+        >>> len(frame["stage"]) == len(frame["memory_bytes"]) == plan["pipeline"]
+        True
+        >>> plan.export("csv").startswith("stage,")
+        True
+    """
 
     def _repr_html_(self) -> str:
         from phaze.api.notebook import table
@@ -182,7 +192,11 @@ class Planned(Placed):
         return table(rows, title) + self._stages()
 
     def page(self, path: str | Path) -> Path:
-        """Write the plan's page; its path."""
+        """Write the plan's HTML page; its path.
+
+        Args:
+            path: The file to write.
+        """
         from phaze.export.launch_files import launch_texts
         from phaze.files import folder_for, write_whole
         from phaze.report.page.plan_page import plan_page
@@ -192,13 +206,21 @@ class Planned(Placed):
         return Path(path)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Where the time goes, as a picture (needs Matplotlib)."""
+        """Where the step time goes, as a picture (needs Matplotlib).
+
+        Args:
+            axes: Matplotlib axes to draw on; default: new ones.
+        """
         from phaze.api.plots import plot_plan
 
         return plot_plan(self.document, axes)
 
     def export(self, to: str) -> str:
-        """Launch files (``megatron``, ``torchtitan``, ``maxtext``, ``deepspeed``) or a table (``csv``), as text."""
+        """A launch file or a table, as text.
+
+        Args:
+            to: ``"megatron"``, ``"torchtitan"``, ``"maxtext"``, ``"deepspeed"`` or ``"csv"``.
+        """
         from phaze.errors import unknown_name
         from phaze.evaluate.job_file import reopened
         from phaze.export.frame import csv_text
