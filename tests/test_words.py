@@ -4,6 +4,7 @@ Names of file formats (in backticks or as keys) keep the spelling that files hav
 """
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+import phaze
+from phaze import api
 from phaze.cli.main import app
 from tests.conftest import Ran
 
@@ -37,6 +40,29 @@ PRIVATE = {
     "making a chip": "manufacturing cost",
     "doubt us": "verify",
     "take along": "export",
+    "hang on": "depend on",
+    "hangs on": "depends on",
+    "share out": "shard, distribute",
+    "shares out": "shards, distributes",
+    "shared out": "sharded, distributed",
+    "work out": "compute",
+    "works out": "computes",
+    "worked out": "computed",
+    "looked at": "considered, evaluated, checked",
+    "plain path": "reference path",
+    "usual cluster": "default cluster",
+    "batch time": "step time",
+    "tensor width": "TP degree",
+    "tensor widths": "TP degrees",
+    "few bits": "low precision",
+    "like for like": "on an equal basis",
+    "as they stand": "unchanged",
+    "may be given again": "repeatable",
+    "if nothing is said": "default",
+    "asked for": "requested",
+    "goes on with": "resumes with",
+    "is no number": "is not a number",
+    "is no file": "is not a file",
 }
 FOUND = re.compile(r"\b(" + "|".join(word.replace(" ", r"\s+") for word in PRIVATE) + r")\b", re.IGNORECASE)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -93,6 +119,15 @@ def test_no_page_has_a_private_word() -> None:
         assert private_words(shown) == [], path
     for path in sorted(SOURCE.rglob("*.toml")):
         assert private_words(path.read_text(encoding="utf-8")) == [], path
+
+
+def test_no_page_of_the_reference_has_a_private_word() -> None:
+    """Docstrings of public functions and values, which docs/reference.md shows."""
+    for name in phaze.__all__:
+        value = getattr(api, name, None)
+        members = vars(value).items() if isinstance(value, type) else ()
+        for part in (value, *(one for key, one in members if not key.startswith("_"))):
+            assert private_words(re.sub(r"``[^`]*``", "", inspect.getdoc(part) or "")) == [], f"{name}: {part}"
 
 
 def _commands() -> list[str]:

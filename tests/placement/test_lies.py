@@ -232,7 +232,7 @@ def test_a_tie_that_costs_nothing_is_refused_by_its_seconds() -> None:
     assert objections(tied, true, _prices(tied)) == []
     # Left out everywhere it is missing in both times; hidden in another term it is missing in its own.
     assert set(objections(tied, _document(CLUSTER), _prices(tied))) == {
-        "the breakdown does not sum to the batch time",
+        "the breakdown does not sum to the step time",
         f"batch_s should be {true['batch_s']}",
         f"simulated_s should be {true['simulated_s']}",
     }

@@ -70,7 +70,7 @@ def test_ties_of_the_topological_order_go_by_id() -> None:
     ("path", "value", "said"),
     [
         (("widths",), KeyError, "p: widths: this key is missing"),
-        (("widths",), {}, "p: widths: there is no tensor width"),
+        (("widths",), {}, "p: widths: there is no tensor-parallel degree"),
         (("widths", "0"), GOOD["widths"]["2"], "'0' is not a tensor-parallel degree"),
         (("widths", "two"), GOOD["widths"]["2"], "'two' is not a tensor-parallel degree"),
         (("widths", "02"), GOOD["widths"]["2"], "'02' is not a tensor-parallel degree"),
@@ -237,7 +237,7 @@ def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[
         ({"schedule": "zigzag"}, "p: schedule: 'zigzag' is not known here"),
         ({"devices": 9}, "p: devices: the cluster has 8 and 9 are requested"),
         ({"link_bytes_per_s": 1.0}, "p: link_bytes_per_s: rules cluster take links from the cluster"),
-        ({"widths": {}}, "p: widths: there is no tensor width"),
+        ({"widths": {}}, "p: widths: there is no tensor-parallel degree"),
     ],
 )
 def test_what_is_wrong_with_a_cluster_is_said_with_its_path(change: dict[str, Any], said: str) -> None:

@@ -91,7 +91,7 @@ class Graphed(Shown):
     def model(self) -> "Model":
         """The graph itself."""
         if self.graph is None:
-            raise InputError("model", "the graph was not asked for", "leave out check and show_plan")
+            raise InputError("model", "the graph was not requested", "leave out check and show_plan")
         return self.graph
 
 

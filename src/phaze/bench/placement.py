@@ -15,8 +15,8 @@ NOTES = (
     "-O3, on other layers of the same number; no answer to compare.",
     f"Inputs: bert-large (microbatch 4), a GPT of 48 blocks (hidden 1600, 20 heads) and gpt3-175b (microbatch 1) on "
     f"1024 x {CHIP}, batch 4096, link 4 GiB/s; times of layers are our schedules on that chip.",
-    "Its table: a dynamic program over (layers left, stages, devices) in numpy, written anew; 'same' is the same "
-    f"batch time to {AGREE:g}.",
+    "Its table: a dynamic program over (layers left, stages, devices) in numpy, reimplemented; 'same' is the same "
+    f"step time to {AGREE:g}.",
 )
 
 

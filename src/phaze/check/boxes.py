@@ -37,7 +37,7 @@ WITHIN = 1e-12
 NEAR = 1e-9
 """Bounds and scores are sums in another order than phaze has them."""
 BATCH = 4_096
-"""Boxes looked at in one piece."""
+"""Boxes bounded at once."""
 MOST_LEFT = 50_000
 """Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
 

@@ -17,7 +17,7 @@ from .reading import cover, require
 from .space import Space
 
 MOST_CHIPS = 4_000_000
-"""Combinations of which every chip is looked at where boxes could close them: more takes longer than boxes do."""
+"""Combinations of which every chip is checked where boxes could exclude them: more takes longer than boxes do."""
 
 
 def boxed(problem: Mapping[str, Any]) -> bool:

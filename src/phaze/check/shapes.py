@@ -82,7 +82,7 @@ class Spent:
 
 
 Exact = Callable[[Space, Row, Chipwise, float], float]
-"""The least batch time of the plans of a row on one chip, as far as it is below a goal."""
+"""The least step time of the plans of a row on one chip, as far as it is below a goal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from phaze.hardware.trust import chip_trust
 
 TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
 LOW: Mapping[Precision, Recipe] = MappingProxyType({"fp8": RECIPES["fp8-tensorwise"], **RECIPES})
-"""Recipes of few bits; a product alone in fp8 has one scale a tensor."""
+"""Low-precision recipes; a product alone in fp8 has one scale a tensor."""
 VECTOR_RULES = ("map", "reduce", "normalize", "move")
 
 

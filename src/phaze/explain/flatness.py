@@ -37,7 +37,7 @@ ROUND = 64
 LISTED = 20
 """Rows that a page shows."""
 NEARER = (0.001, 0.01, 0.02, 0.03, 0.05, 0.1)
-"""Shares that are counted too where they lie below the one that was asked for."""
+"""Shares that are counted too where they lie below the one that was requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def format_rates(
 
 
 IDEAL = Constants("ideal", 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, None)
-"""Peaks as they stand, no start-up."""
+"""Peaks, no start-up."""
 TRAINING_SHARE = 0.8
 """Matrix share in training over that of a product alone, where only that was measured: 0.88 on A100, 0.66 on H100."""
 DATASHEET = Constants("datasheet", 0.8, 0.8, 0.8, 4e-6, 4e-6, 0.0, None)
@@ -233,7 +233,7 @@ class LinkConstants:
 
 
 IDEAL_LINK = LinkConstants(1.0, 0.0, float("inf"), 0.0, 0.0)
-"""Links as they stand, no start-up."""
+"""Links at peak, no start-up."""
 DATASHEET_LINK = LinkConstants(0.8, 20e-6, float("inf"), 13e-6, 0.15)
 """Of links that nobody measured: near those of measured clusters, rounded (docs/cost.md, Constants)."""
 

@@ -217,13 +217,13 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
             terms |= {"synchronisation_s": sync_s + rounds * hidden_s, "optimizer_s": step_s, "tied_s": tied_s}
             possible.append(terms | {"bubble_s": pipeline_s - rounds * times[i]})
     if set(said) != set(possible[0]) or abs(fsum(said.values()) - batch_s) > room:
-        found.append("the breakdown does not sum to the batch time")
+        found.append("the breakdown does not sum to the step time")
     elif not any(all(abs(said[name] - value) <= room for name, value in terms.items()) for terms in possible):
         found.append(f"the breakdown should be {possible[0]!r}")
     if not _same(document["batch_s"], batch_s):
         found.append(f"batch_s should be {batch_s!r}")
     if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
-        found.append("lower_bound_s exceeds the batch time")
+        found.append("lower_bound_s exceeds the step time")
     least_s, most_s = events_range(passes, rounds, family.chunks, family.apart, split)
     said_s, end_s = document["simulated_s"], sync_s + step_s + tied_s
     if not (_same(said_s, least_s + end_s) or least_s + end_s <= said_s <= (most_s + end_s) * (1 + TOLERANCE)):

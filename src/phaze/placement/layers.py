@@ -73,7 +73,7 @@ class LayerGraph:
 def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
     """Refuse graphs that are not one model at several widths, each once and ascending."""
     if not graphs:
-        raise InputError("widths", "there is no tensor width", "give the layers of at least one")
+        raise InputError("widths", "there is no tensor-parallel degree", "give the layers of at least one")
     widths = [graph.width for graph in graphs]
     if widths != sorted(set(widths)):
         raise InputError("widths", f"the widths {widths} are not ascending", "give each once, in order")

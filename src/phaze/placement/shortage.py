@@ -70,7 +70,7 @@ class Shortage:
             return f"every width needs more than the {count} {more}"
         there, needed = show(self.available_bytes, "B"), show(stage.memory.total_bytes, "B")
         depth = len(self.plan.stages)
-        shape = f"{depth} stage{'s' if depth > 1 else ''}, tensor width {self.plan.tensor}"
+        shape = f"{depth} stage{'s' if depth > 1 else ''}, TP {self.plan.tensor}"
         if not self.headroom:
             return f"nothing fits into {there} a device; the closest plan ({shape}) needs {needed}"
         whole = self.available_bytes / (1 - self.headroom)

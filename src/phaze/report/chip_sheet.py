@@ -25,7 +25,7 @@ def _parts(sheet: Sheet) -> list[tuple[str, str]]:
         ("HBM", _stacks(chip) + _memory(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s)),
         ("links", _links(chip)),
         ("technology", chip.technology or "none named: no area, power or cost"),
-        ("usual cluster", chip.cluster or "none named"),
+        ("default cluster", chip.cluster or "none named"),
     ]
 
 

@@ -38,8 +38,8 @@ def _note(document: Mapping[str, Any]) -> str:
     bases = {(row["basis"], row["constants_of"]) for row in document["rows"]}
     if document["basis"] == "own" and len(bases) > 1:
         return (
-            "Each chip has constants of its own, so these are not like for like: what was measured counts for some "
-            "chips and a data sheet for others. Without --basis own all have the same."
+            "Each chip has its own constants, so the basis is unequal: measured for some chips, a data sheet for "
+            "others. Without --basis own all have the same."
         )
     if all(row["basis"] == "ideal" for row in document["rows"]):
         return "Every chip reaches its peaks here: ratios compare designs, and no real chip reaches these figures."

@@ -71,7 +71,7 @@ class ScheduleMemo:
         """The work done, for people."""
         if not self.asked:
             return f"It took {self.placements:,} placements."
-        schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} asked for)"
+        schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} requested)"
         return f"It took {schedules} and {self.placements:,} placements."
 
 

@@ -27,7 +27,7 @@ from phaze.hardware.silicon.power import LEAST_SHARE
 from phaze.hardware.silicon.space import NOTHING_LEFT_OUT, ClusterSpace, combinations_numbered, rules_of
 
 AT_ONCE = 1 << 16
-"""Combinations looked at together: their columns stay in the processor's caches."""
+"""Combinations processed together: their columns stay in the processor's caches."""
 NEAR = 1e-9
 """Sides of a rule that are nearer than this are compared as the rules of a space compare them."""
 MOST_COMBINATIONS = 2e9

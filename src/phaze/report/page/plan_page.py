@@ -207,9 +207,7 @@ def _sentence(note: str) -> str:
 
 def _accuracy(document: Mapping[str, Any]) -> list[str]:
     trust = document["constants"]
-    band = (
-        f"within {trust['band']:.0%} of measured steps in 8 of 10" if trust["band"] else "as they stand, without a band"
-    )
+    band = f"within {trust['band']:.0%} of measured steps in 8 of 10" if trust["band"] else "at peak, without a band"
     of = trust.get("band_of")
     runs = f" ({of['runs']:,} runs of {of['sources']} sources, held back: {of['kind']})" if of else ""
     found = [f"Times rest on {trust['basis']} constants, {band}{runs}."]
