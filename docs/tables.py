@@ -1,8 +1,9 @@
 """Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is what COMMAND prints.
 
 ``--only TEXT`` takes the blocks whose command has TEXT in it. ``--check`` changes nothing and exits with 1 where a
-block is not current. ``--measured`` takes the blocks under ``<!-- measured: COMMAND -->`` instead: times, which differ
-from run to run and so are not checked. Any other option is refused before a block is touched.
+block is not current. ``--long`` takes the blocks under ``<!-- long: COMMAND -->`` instead, whose commands take a minute
+and more; the slow tests check them. ``--measured`` takes the blocks under ``<!-- measured: COMMAND -->`` instead:
+times, which differ from run to run and so are not checked. Any other option is refused before a block is touched.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- shows: phaze (?P<arguments>.+?) -->\n```text\n)(?P<shown>.*?)(```\n)", re.DOTALL)
 MEASURED = re.compile(BLOCK.pattern.replace("shows", "measured"), re.DOTALL)
+LONG = re.compile(BLOCK.pattern.replace("shows", "long"), re.DOTALL)
 
 
 def documents() -> list[Path]:
@@ -52,17 +54,24 @@ def options(words: list[str] | None = None) -> argparse.Namespace:
         "--check", action="store_true", help="write nothing; exit 1 and name files that are not current"
     )
     parser.add_argument("--measured", action="store_true", help="blocks of measured times instead; never checked")
+    parser.add_argument("--long", action="store_true", help="blocks whose commands take a minute and more instead")
     chosen = parser.parse_args(words)
     if chosen.check and chosen.measured:
         parser.error("--check cannot be combined with --measured: times differ from run to run")
-    if chosen.only and not any(chosen.only in command for command in commands(chosen.measured)):
+    if chosen.long and chosen.measured:
+        parser.error("--long cannot be combined with --measured: a block is one or the other")
+    if chosen.only and not any(chosen.only in command for command in commands(kind(chosen))):
         parser.error(f"--only {chosen.only}: no block's command contains it")
     return chosen
 
 
-def commands(measured: bool) -> list[str]:
-    """The commands of all blocks, without ``phaze``."""
-    block = MEASURED if measured else BLOCK
+def kind(chosen: argparse.Namespace) -> re.Pattern[str]:
+    """The blocks that are meant."""
+    return LONG if chosen.long else MEASURED if chosen.measured else BLOCK
+
+
+def commands(block: re.Pattern[str]) -> list[str]:
+    """The commands of all blocks of a kind, without ``phaze``."""
     texts = (path.read_text(encoding="utf-8") for path in documents())
     return [found["arguments"] for text in texts for found in block.finditer(text)]
 
@@ -73,7 +82,7 @@ def main(words: list[str] | None = None) -> None:
     stale = []
     for path in documents():
         text = path.read_text(encoding="utf-8")
-        new = current(text, MEASURED if chosen.measured else BLOCK, chosen.only)
+        new = current(text, kind(chosen), chosen.only)
         if new != text:
             stale.append(str(path.relative_to(ROOT)))
             if not chosen.check:

@@ -41,6 +41,13 @@ def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
     assert _tables().current(text) == text, "run make tables"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_of_long_commands_is_what_is_printed(page: Path) -> None:
+    text, tables = page.read_text(encoding="utf-8"), _tables()
+    assert tables.current(text, tables.LONG) == text, "run docs/tables.py --long"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target, place in LINK.findall(page.read_text(encoding="utf-8")):
@@ -73,6 +80,7 @@ def test_the_demo_runs_what_the_readme_shows() -> None:
         (["chips"], 2),
         (["--only", "no such command"], 2),
         (["--check", "--measured"], 2),
+        (["--long", "--measured"], 2),
     ],
 )
 def test_the_tool_that_rewrites_outputs_refuses_what_it_does_not_know(words: list[str], code: int) -> None:

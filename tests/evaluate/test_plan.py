@@ -91,8 +91,10 @@ def test_nothing_fits_is_an_answer_with_levers() -> None:
 
 def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
     assert grown(load_cluster("dgx-h100"), 4096, "--devices").levels[-1].size == 512
+    pod = load_cluster("tpu-v4-pod")
+    assert grown(pod, 5000, "--devices").levels[-1].size == 2
     with pytest.raises(InfeasibleError, match="at most as many"):
-        grown(load_cluster("tpu-v4-pod"), 5000, "--devices")
+        grown(replace(pod, levels=pod.levels[:1]), 5000, "--devices")
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,14 @@ STACKS = (
     "megatron-core-25.09",
     "megatron-core-26.02",
     "torchtitan",
+    "torchtitan-24.12",
+    "torchtitan-25.06",
+    "torchtitan-async",
     "torchtitan-eager",
     "maxtext",
+    "maxtext-24.11",
+    "maxtext-25.02",
+    "paxml",
     "nanotron",
     "icml24",
     "ideal",
@@ -266,7 +272,7 @@ def test_a_release_without_a_file_is_the_newest_before_it() -> None:
     assert load_stack("megatron-core-24.11.1").name == load_stack("megatron-core-25.01").name == "megatron-core-24.11"
     assert load_stack("megatron-core-26.04.01").name == "megatron-core-26.02"
     assert load_stack("megatron-core").share_on("h100", "n5") > load_stack("megatron-core-25.09").share_on("h100", "n5")
-    for unknown in ("megatron-core-23.01", "torchtitan-25.02", "megatron-core-2", "megatron-core-25.02.1.1"):
+    for unknown in ("megatron-core-23.01", "torchtitan-23.02", "megatron-core-2", "megatron-core-25.02.1.1"):
         with pytest.raises(InputError, match="stack"):
             load_stack(unknown)
 

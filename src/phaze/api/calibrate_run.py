@@ -59,6 +59,7 @@ def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progr
 def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[float, RunFit, dict[str, Any]]":
     """The measured step, what it determined, and what was measured as plain values."""
     from phaze.validate.measured_step import measured_step
+    from phaze.validate.plan_timeline import fit_timeline, is_timeline, read_timeline
     from phaze.validate.profiler_trace import read_trace, trace_text
     from phaze.validate.run_fit import fit_log, fit_trace
     from phaze.validate.training_logs import is_log, read_log
@@ -74,6 +75,13 @@ def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[f
         logged = read_log(text, path, job.batch * job.model.sequence, job.devices)
         said = {"kind": "log", "steps": logged.lines, "memory_bytes": logged.memory_bytes}
         return logged.step_s, fit_log(job, logged.step_s), said
+    if any(is_timeline(text) for text, _ in texts):
+        if len(texts) > 1:
+            raise InputError("--trace", "a plan's timeline stands beside other files", "give it alone")
+        ((text, path),) = texts
+        line = read_timeline(text, path)
+        drawn = {"kind": "plan", "stages": line.stages, "passes_s": line.passes_s, "exposed_s": line.synchronisation_s}
+        return line.step_s, fit_timeline(job, line), drawn
     step = measured_step([read_trace(text, path) for text, path in texts])
     fit = fit_trace(job, step)
     return step.step_s, fit, _measured(step, fit)

@@ -26,6 +26,7 @@ def validate(
     rediscovery: bool = False,
     bands: bool = False,
     write: str | Path | None = None,
+    held_back: bool = False,
 ) -> Shown:
     """Estimates against published figures, as ``phaze validate``.
 
@@ -40,6 +41,7 @@ def validate(
         rediscovery: The best chip within a real one's area and power instead.
         bands: The error band of each kind of answer, and how many held-out runs lie inside, instead.
         write: With ``bands``: the file that they go to.
+        held_back: Errors of fitted stacks and of the accuracy targets, fitted and on held-out runs, instead.
 
     Returns:
         Every row with its error, and the medians of every set.
@@ -50,9 +52,9 @@ def validate(
         >>> [one["name"] for one in found["sets"]]
         ['korthikanti']
     """
-    alone = silicon + operators + rediscovery + bands + (rows is not None)
+    alone = silicon + operators + rediscovery + bands + held_back + (rows is not None)
     if alone > 1 or (sets and alone):
-        remedy = "give a file, --set, --operators, --silicon, --rediscovery or --bands"
+        remedy = "give a file, --set, --operators, --silicon, --rediscovery, --bands or --held-back"
         raise InputError("", "more than one thing is chosen to validate", remedy)
     if write is not None and not bands:
         raise InputError("--write", "there are no bands to write", "give --bands too")
@@ -62,6 +64,10 @@ def validate(
         progress.step("phaze validate")
         if bands:
             return validated.bands_validated(None if write is None else Path(write), progress)
+        if held_back:
+            from phaze.api.held_back import held_back_validated
+
+            return held_back_validated(progress)
         if rediscovery:
             return validated.rediscovery_validated()
         if silicon:
@@ -95,8 +101,9 @@ def calibrate(
         out: The chip file to write; with ``trace`` a folder.
         trace: Instead: profiler traces of some ranks of a run, or its log.
         run: With ``trace``: the run that was measured (``phaze.run/1``).
-        rows: Instead: files of ``phaze.rows/1``, or ``"products"``, ``"attention"``, ``"collectives"``.
-        only: With ``rows``: only chips, kernels and clusters whose name contains this.
+        rows: Instead: files of ``phaze.rows/1``, or ``"products"``, ``"attention"``, ``"collectives"``,
+            or ``"stacks"`` for the bundled runs.
+        only: With ``rows``: only chips, kernels, clusters and stacks whose name contains this.
 
     Returns:
         Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and
@@ -121,6 +128,12 @@ def calibrate(
             if trace or any(given is not None for given in (measurements, chip, out, run)):
                 seen = "rows name their chips, and nothing is written"
                 raise InputError("--rows", seen, "give --rows and --only alone")
+            if "stacks" in map(str, rows):
+                from phaze.api.calibrate_stacks import calibrate_stacks
+
+                if len(rows) > 1:
+                    raise InputError("--rows", "stacks are fitted on whole runs", "give --rows stacks alone")
+                return calibrate_stacks(only, progress)
             from phaze.api.calibrate_rows import calibrate_rows
 
             return calibrate_rows([str(path) for path in rows], only, progress)

@@ -86,13 +86,16 @@ def bands_validated(target: Path | None, progress: "Progress") -> Shown:
     from phaze.evaluate.memo import Memo
     from phaze.files import write_whole
     from phaze.validate.bands import bands_document, bands_text
-    from phaze.validate.held_back import HeldBack, bundled_rows, fitted_shares, held_back
+    from phaze.validate.held_back import HeldBack, bundled_rows, held_back
+    from phaze.validate.share_curves import curves_of
+    from phaze.validate.share_fit import Fits
 
-    rows, shares, memo = bundled_rows(), fitted_shares(), Memo()
+    rows, memo = bundled_rows(), Memo()
+    fits = Fits(curves_of(memo, lambda done, all_: progress.count(done, all_, "pricing runs at several shares")))
     priced: list[HeldBack] = []
     for done, row in enumerate(rows):
         progress.count(done, len(rows), "pricing runs, each without its source")
-        priced += held_back(row, shares, memo)
+        priced += held_back(row, fits, memo)
     document = bands_document(rows, priced)
     if target is not None:
         write_whole(target, bands_text(document))

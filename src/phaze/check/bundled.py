@@ -18,7 +18,7 @@ NETWORKS = MappingProxyType(
         "ee830d7be7cf5729f8739f0ae66996f16112efbab6f33409ccebfc9d4f02b183": "paper-flat",
         "45c8268d478585f7b184a6ad0826688bff35434f6a7078602a334f3ebaf412c8": "selene",
         "fb38b79b649813fa47e413737b9b4065a6b6a95021d282d1212ec34c349a43b0": "dgx-h100",
-        "fad11b97eeb6ac448d34114b0cd627f2dbf3351e0cd8e32bb1d590ecdcef6b8e": "tpu-v4-pod",
+        "e1cb19e320761e7e2461699103b6b39a47535bb67a0ff536cacc5522408bf3c3": "tpu-v4-pod",
     }
 )
 GRAPHS = MappingProxyType(
@@ -115,24 +115,28 @@ CHIPS = MappingProxyType(
 )
 STACKS = MappingProxyType(
     {
-        "5cf4cca7f236389e16360158ea9900db4027b51424143e8ceef9d3420773344b": "icml24",
-        "3cbcbb15b29827e000cc15c67d42f09e1d8cc7825c10b997456aac91cda16475": "ideal",
-        "524c1746e52f00da32b4435ff28af1d4ceca8a00f8d62bbcf05a945c5473ad35": "llm-foundry",
-        "7489c4d0cb8273bb7dec811cf4fd16fa55a57f0045bdbcf9a31162b2e2526e65": "maxtext",
-        "9d3286f6eae1c4fb302d8e736a53c0288b4f4bb64a3dedbded8e3b0d053388f8": "megatron-2021",
-        "f7c6bb9087b52c4e34178f4f0e6733f266ff6ee2f382173117bb56ca750621fc": "megatron-2022",
-        "8c636e9106603060029a8efc22d1ed5e914795ffdacee821c84802d48dc6b899": "megatron-core-26.02",
-        "718f222beb6d34eddb461df97f0ae9498c843c3ab7d0dad7ffe201c88d694170": "megatron-core-2024",
-        "cf6dd89e98c8e14fbb277bc20879ad69ec74bee3a3f66abfc3bbd9ce61a6fe41": "megatron-core-24.03",
-        "843a8cb19e51e71b27f90b8c6050cdf83e92bb7c4b2b652e3c8e5b56f22982c5": "megatron-core-24.07",
-        "c76dc03855c336a64cb0797dcf9f026ea3f46e3de2f6da35a63233d5ebc0a766": "megatron-core-24.11",
-        "2f5f1c42eaf9e2be650b97d6d9d810a028d7107cfe981af5a3a2655061e3e023": "megatron-core-25.02",
-        "68d71fe40c0e81c4d69d84b5d466278ddc3d44ced9fb1ed9a1957cba858ab07c": "megatron-core-25.04",
-        "51988191e31f36d3dfe7c2dc157142206ac11983828c1ecc8c99f1cbf2672226": "megatron-core-25.09",
-        "2efdcef0b77ef66e1542985069c2a0d6839bcaa22d52741985e7c27a7ab2abee": "megatron-deepspeed",
-        "05fb5ad63b05e2726600247190e6f5cadce1cc2b81c5e210e2f6ca3fa644d0ec": "nanotron",
-        "54199bdce571df33a2239cb422bb0ce1d4c93395271d7b31622efcd4164b4a3a": "torchtitan",
-        "eb37b232456281dca27b0aaa4e277fb41e5d8e125c672070ccd7bdf8de0b8afe": "torchtitan-eager",
+        "1fc5080f4409b5ab802ca7f2cb9ee53b580dbbaf87047a8fead12b30c80ac9a9": "icml24",
+        "9b714a9fa8b787c2db87f767796a4f22b3f8ce67fa1066ebec7f5ef95a3a6005": "ideal",
+        "43fc4900753b7befaed68ada2d27ab0187a974652e1f534bf93fe66b89d10ed1": "llm-foundry",
+        "6a30a22f58497e24f35523acecab4d8d944ca2ca643a67780f8ddeec53628933": "maxtext-25.02",
+        "97d0ceb421616bc4824f100076b5dbb3107073c8b0add480cfcea1f82821a61b": "maxtext-24.11",
+        "ae6b040765156031a29e7cdb45c97d19ee91650bd663b3e0fffd9d90895d3ecb": "megatron-2021",
+        "e0d49a8f10e9c2a66ff251ac70804a72c8fa5ab090786d6b9faf9eb5e2fd4c33": "megatron-2022",
+        "ee5c4ed650cac4f0f8c55884eab01963648d31245ffa860d00f91140c94e9338": "megatron-core-26.02",
+        "f92b7546756904528f913d71397c9e8291305bd616e3bba02d5604441fad1d2c": "megatron-core-2024",
+        "3c93420c812bc8d1906befda9330d0c870e78f6b9086c15438c6bb355d7bcd71": "megatron-core-24.03",
+        "5fd68d32c8a67fec8d7f3107e55daf97984d6bf37b87e7a6c02c104c42946e1e": "megatron-core-24.07",
+        "68fd8e6c497481c9be7940ce6944311991c71a2d7281f108e1022609815ee582": "megatron-core-24.11",
+        "3954e19df925de368c5e7a6ca666f5f5f1e93647e3e8ae9c89e90c3fbee1804f": "megatron-core-25.02",
+        "c5074d0eeeeb5d93a965e370d1d1a2672b0ab5ddca3e56233e56653d1235dc25": "megatron-core-25.04",
+        "060f1524abcc484c05866078858f731bb9be696baf1f5af80ad6737ceb25b4ff": "megatron-core-25.09",
+        "4ab432a782300a144416ea3be34de0cc07831b16a9d956e3d884f8305ed53dbf": "megatron-deepspeed",
+        "576c4d79ff1c794338e40ffcdf1830637e478141a95d63019de07db53d20f03d": "nanotron",
+        "cd4c93a134980eb8f46cad775cad914d2ec3f6b0b222415ba6c70ba31e49a55f": "paxml",
+        "2ff9d3d887d86f638581745044f0c3c19688ad05af4260dad6bd6b3166934dbf": "torchtitan-25.06",
+        "37162e93d7d0630be47be8fc5d1ac50a44118afdae9e08c148fe19840091ef2b": "torchtitan-24.12",
+        "cf3a99b1e11243b224510de59c3d4ebbc4e3a96d54364600794e733da2f674ec": "torchtitan-async",
+        "2c98bdcd9465a10c2ea5d701e61194c5acfc7255a8c8105540ea30ad98909adb": "torchtitan-eager",
     }
 )
 TERMS = MappingProxyType(

@@ -13,6 +13,7 @@ from .job import Job
 from .passes import TimedPass, timed
 from .reading import RefusedError, cover, listed, require, whole
 from .recompute import Mode, Modes, gradient_elements, offered
+from .softmaxes import with_plain_softmaxes
 from .traced import Trace, TracedLayer, traced_layer, with_sums
 from .works import Work
 
@@ -170,7 +171,7 @@ def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, residency: bool) 
         wide = job.held.sent / 2.0
         edges = tuple((a, b, wide * size) for a, b, size in edges)
         inside = max(stack.inside, job.held.sent) if wide > 1 else stack.inside
-        every = [traced_layer(layer) for layer in table["layers"]]
+        every = [with_plain_softmaxes(traced_layer(layer), stack.matrices) for layer in table["layers"]]
         if wide > 1:
             traced = [with_sums(in_format(layer, job.precision), inside) for layer in every]
         else:

@@ -26,7 +26,7 @@ from .graphs import Pass
 from .network import Network, collective, exchange, neighbours
 from .queues import Queues
 from .reading import require
-from .works import EXCHANGES
+from .works import EXCHANGES, Operator
 
 Floats = NDArray[np.float64]
 PRODUCTS = ("tensor", "both")
@@ -228,6 +228,11 @@ def _queues(own: Pass, units: Sequence[tuple[int, ...]], merged: Sequence[tuple[
     )  # fmt: skip
 
 
+def _launched(op: Operator) -> int:
+    """Kernels that the host launches for an operator."""
+    return int(op.core != "none") + sum(part.sizes.get("kernels", 1) - 1 for part in op.parts or (op,))
+
+
 def timed(own: Pass, rule: str, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging) -> TimedPass:
     """A fused pass under the rule serial, companions or links; ``pieces``: the stack cuts collectives."""
     named_only, links = rule == "companions", rule == "links"
@@ -259,7 +264,7 @@ def timed(own: Pass, rule: str, pieces: bool, backward: bool, host_s: float, exc
             more = {**named, unit_of[at]: tuple(unit_of[o] for o in others)}
             if others and _in_turn(len(units), merged, more):
                 named = more
-    host = host_s * sum(op.core != "none" for op in own.operators)
+    host = host_s * sum(map(_launched, own.operators))
     inside = [tuple(cut for cut in cuts if cut.place in places) for places in units]
     exchanges = tuple(_exchanges(own, edges, unit_of, exchanging))
     timing = tuple(zip(units, inside, strict=True)), tuple(named.items())

@@ -61,7 +61,7 @@ def _norm(flow: Flow, tensor: int, by_number: Mapping[int, Traced]) -> tuple[set
     return inside, starts or entering
 
 
-def _score_paths(flow: Flow) -> set[int]:
+def score_paths(flow: Flow) -> set[int]:
     """Operators from a product of two activations through a softmax to just before another one."""
     reached: dict[int, tuple[set[int], bool]] = {}
     found = set[int]()
@@ -133,7 +133,7 @@ def regions_of(flow: Flow) -> dict[str, tuple[frozenset[int], bool]]:
     operators = flow.layer.forward.operators
     by_number = {one.number: one for one in operators}
     path, (norms, latent), (dense, between) = (
-        _score_paths(flow),
+        score_paths(flow),
         _normalised(flow, by_number),
         _activated(flow, by_number),
     )

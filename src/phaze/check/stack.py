@@ -6,7 +6,7 @@ from typing import Any
 
 from .families import SPLIT
 from .passes import Exchanging
-from .reading import cover, listed, number
+from .reading import cover, listed, number, whole
 from .recompute import Keeping
 
 KNOWN = frozenset({
@@ -17,6 +17,7 @@ KNOWN = frozenset({
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch", "hidden_offload",
     "grouped_share", "hidden_exchange", "overlaps_shared_experts", "deduplicated_exchange",
+    "softmax_matrices",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
 LAUNCHES_A_CHUNK = 2.0
@@ -32,7 +33,8 @@ class Stack:
     ``buffer_bytes`` of a gradient; ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced
     layer by layer; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers of
     several chunks are ``overlapped``; ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once;
-    ``offload``: share of the passes that hides copies to the host, None without such."""
+    ``offload``: share of the passes that hides copies to the host, None without such; ``matrices`` of scores
+    whose multiples its softmax takes."""
 
     keeping: Keeping
     rule: str
@@ -51,6 +53,7 @@ class Stack:
     paired: bool
     offload: float | None
     exchanging: Exchanging
+    matrices: int
 
     @property
     def splits(self) -> bool:
@@ -94,4 +97,5 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
         table["scatter_gather"] is True, tuple(str(name) for name in listed(table["families"], "families")),
         table["overlap_p2p"] is True, table["prefetch"] == "layer",
         None if offload is None else value("hidden_offload", 1), exchanging,
+        whole(table["softmax_matrices"], "stack.softmax_matrices", 1),
     )  # fmt: skip

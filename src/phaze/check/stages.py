@@ -31,7 +31,7 @@ STACK = frozenset({
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch",
     "hidden_offload", "families", "grouped_share", "hidden_exchange",
-    "overlaps_shared_experts", "deduplicated_exchange",
+    "overlaps_shared_experts", "deduplicated_exchange", "softmax_matrices",
 })  # fmt: skip
 TRAINING = frozenset({
     "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
@@ -75,6 +75,7 @@ def training_of(table: Mapping[str, Any]) -> Training:
         cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
     fixed = {
         "schedule": "icml24", "stages": "icml24", "pipeline": "icml24", "synchronisation": "first", "host_s": 0.0,
+        "softmax_matrices": 1,
         "hides_tensor_collectives": False, "hidden_synchronisation": 0.0, "optimizer_traffic_bytes": 0.0,
         "accumulation_inside": 2.0, "accumulation_apart": 0.0, "piecewise_collectives": False, "saves": "trace",
         "logit_bytes": None, "gradient_buffer_bytes": 0.0, "state": None,

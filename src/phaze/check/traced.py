@@ -51,6 +51,7 @@ def _operator(row: Sequence[Any]) -> Traced:
     known = kind in LANE_OPERATIONS or kind in MATRIX or sent or core == "none"
     require(known, f"graphs.json: {str(kind)[:40]} is not a kind of operator")
     own = {str(name): whole(value, f"graphs.json: {kind}.{name}") for name, value in sizes.items()}
+    require("kernels" not in own, f"graphs.json: {kind} has other sizes")
     names = {"bytes", "group"} | ({"stride", "copies"} if kind in EXCHANGES else set())
     require(core != "network" or set(own) == names, f"graphs.json: {kind} has other sizes")
     moved = [tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)]

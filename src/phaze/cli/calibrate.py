@@ -17,10 +17,10 @@ Traces = Annotated[
 ]
 RowFiles = Annotated[
     list[str] | None,
-    typer.Option("--rows", help="Files of phaze.rows/1, or the bundled products, attention, collectives."),
+    typer.Option("--rows", help="Files of phaze.rows/1, or the bundled products, attention, collectives, stacks."),
 ]
 Only = Annotated[
-    str, typer.Option("--only", help="With --rows: only chips, kernels and clusters whose name contains this.")
+    str, typer.Option("--only", help="With --rows: only chips, kernels, clusters and stacks whose name contains this.")
 ]
 RunPath = Annotated[str | None, typer.Option("--run", help="With --trace: the run that was measured (phaze.run/1).")]
 Out = Annotated[
@@ -38,5 +38,5 @@ def calibrate(
     A trace or log of a run fits what it determines, lists what it does not, and writes files for phaze plan.
     Examples: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml ·
     phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine ·
-    phaze calibrate --rows collectives
+    phaze calibrate --rows collectives · phaze calibrate --rows stacks
     """

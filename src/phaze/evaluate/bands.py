@@ -125,10 +125,12 @@ class TimeBand(KindTable):
 
 class MemoryBand(Document):
     """Memory under a rule of what is kept between passes (None: all): quantiles of the absolute error, and of measured
-    over predicted; ``inside``: held back by source, ``inside_by_job``: by model, devices and batch."""
+    over predicted; ``inside_by_job``: runs inside ``band`` when held back by model, devices and batch; ``inside``:
+    inside ``band_elsewhere``, for laboratories that did not speak, when held back by source."""
 
     saves: Saves | None = None
     band: NonNegative
+    band_elsewhere: NonNegative
     level: Level
     median: NonNegative
     ninetieth: NonNegative
@@ -140,12 +142,22 @@ class MemoryBand(Document):
     ratios: Annotated[list[Positive], Field(min_length=3)]
 
 
+class FittedRuns(Document):
+    """Runs that are known to have fitted their device, and those of them that come out above what the usual headroom
+    leaves of it, or above all of it."""
+
+    runs: Counted
+    above_headroom: Counted
+    too_large: Counted
+
+
 class BandsFile(Document):
     """The bands (``phaze.bands/1``), and what they rest on."""
 
     schema_: Annotated[Literal["phaze.bands/1"], Field(alias="schema")]
     command: str
     rows_digest: str
+    fitted: FittedRuns
     time: Annotated[list[TimeBand], Field(min_length=1)]
     memory: Annotated[list[MemoryBand], Field(min_length=1)]
 

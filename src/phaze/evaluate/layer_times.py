@@ -24,6 +24,7 @@ from phaze.cost.grouped import with_grouped
 from phaze.cost.low_precision import low_precision
 from phaze.cost.memory import sent_bytes
 from phaze.cost.offload import exposed_copies_s
+from phaze.cost.plain_softmax import plain_softmaxes
 from phaze.cost.wide_precision import wide_layer
 from phaze.evaluate.halves import split_backward
 from phaze.evaluate.machine import Machine
@@ -173,8 +174,8 @@ def _ruled_mode(mode: Mode, builder: PassBuilder) -> RuledMode:
 
 
 def run_layer(layer: Layer, machine: Machine) -> Layer:
-    """A traced layer in the precision of a job, with the gradients of weights added as its stack adds them."""
-    inside = machine.stack.accumulation_inside
+    """A traced layer in the precision of a job, gradients of weights added and softmaxes run as its stack does."""
+    layer, inside = plain_softmaxes(layer, machine.stack.softmax_matrices), machine.stack.accumulation_inside
     if machine.wide:
         return added_inside(wide_layer(layer), max(inside, sent_bytes(machine.precision)))
     layer = low_precision(added_inside(layer, inside), machine.recipe)

@@ -7,6 +7,7 @@ collectives, not for other sizes: plans try one structure at many microbatches a
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from phaze.cost.plain_softmax import launches
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
 from phaze.evaluate.machine import Machine
@@ -21,15 +22,13 @@ from phaze.schedule.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class PassShape:
-    """What a pass has on every chip and network, whatever its sizes: see :class:`RuledPass`; operators that the host
-    launches."""
+    """What a pass has on every chip and network, whatever its sizes: see :class:`RuledPass`."""
 
     units: tuple[Unit, ...]
     edges: tuple[tuple[int, int], ...]
     beside: tuple[tuple[int, int], ...]
     members: tuple[tuple[int, ...], ...]
     exchanges: ExchangeOverlap
-    launches: int
 
 
 def pass_shape(graph: OperatorGraph, works: Sequence[Work], machine: Machine, rule: Rule, backward: bool) -> PassShape:
@@ -50,7 +49,7 @@ def pass_shape(graph: OperatorGraph, works: Sequence[Work], machine: Machine, ru
     members = tuple(tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators)
     beside_units = named if hides and not cut else ()
     overlap = exchange_overlap(graph, of, machine.stack) if rule.one_queue or rule.named_only else NO_OVERLAP
-    return PassShape(units, merged, beside_units, members, overlap, sum(op.core != "none" for op in graph.operators))
+    return PassShape(units, merged, beside_units, members, overlap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class PassBuilder:
         if key not in self.shapes:
             self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
         own = self.shapes[key]
-        host_s = own.launches * self.machine.stack.host_s
+        host_s = sum(map(launches, graph.operators)) * self.machine.stack.host_s
         found = (own.units, own.edges, own.beside, host_s, own.members, own.exchanges)
         return RuledPass(self.rule, works, network_costs(works, self.machine), *found)
 

@@ -136,6 +136,12 @@ def dated_stack(text: str) -> str:
     return max(before, key=lambda found: _date(found[2]))[0] if before else text
 
 
+def stating_stack(name: str) -> str:
+    """The bundled stack in whose file the software shares of one stand: itself, or a base."""
+    own = _preset_stack(name)
+    return name if "software_share" in own or "base" not in own else stating_stack(str(own["base"]))
+
+
 def _date(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 

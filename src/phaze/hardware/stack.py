@@ -96,7 +96,8 @@ class Stack:
     ``grouped_share``: what grouped products of experts reach of the rate of other products, by a chip, the process of a
     generation of chips, or ``any``. ``hidden_exchange``: share of the exchanges of experts that runs behind the work of
     another microbatch; ``overlaps_shared_experts``: they run beside the products of shared experts;
-    ``deduplicated_exchange``: a token is sent to a node once and copied there.
+    ``deduplicated_exchange``: a token is sent to a node once and copied there. ``softmax_matrices``: its softmax kernel
+    for eager attention takes multiples of so many attention matrices of a rank; of other counts it runs plain kernels.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Stack:
     hidden_exchange: float = 0.0
     overlaps_shared_experts: bool = False
     deduplicated_exchange: bool = False
+    softmax_matrices: int = 1
 
     @property
     def interleaves(self) -> bool:

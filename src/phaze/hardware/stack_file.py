@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
-from phaze.documents import Document, Format, NonNegative, Positive, Seconds, Share
+from phaze.documents import Count, Document, Format, NonNegative, Positive, Seconds, Share
 from phaze.hardware.attention import Generation
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.formats import Precision
@@ -123,6 +123,7 @@ class StackFile(Document):
     hidden_exchange: Annotated[Share, Field(description="of the exchanges of experts, behind other work")] = 0.0
     overlaps_shared_experts: Annotated[bool, Field(description="exchanges overlap shared experts")] = False
     deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = False
+    softmax_matrices: Annotated[Count, Field(description="attention matrices whose multiples its softmax takes")] = 1
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 

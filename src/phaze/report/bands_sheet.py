@@ -32,10 +32,11 @@ def _memory_row(entry: MemoryBand) -> tuple[str, ...]:
     name = entry.saves or "any"
     return (
         name,
-        f"± {entry.band:.0%}",
         str(entry.rows),
         str(entry.sources),
+        f"± {entry.band:.0%}",
         jobs,
+        f"± {entry.band_elsewhere:.0%}",
         _inside(entry),
         f"{usual:.0%}",
         *needed,
@@ -50,11 +51,28 @@ def show_bands(console: Console, bands: BandsFile) -> None:
     paragraph(console, "inside: runs that the band of their kind holds when it is made without their source.")
     console.print("\n[bold]Memory of the fullest device[/bold]")
     wanted = tuple(f"for {chance:.0%}" for chance in CHANCES)
-    headings = ("keeps", "band", "runs", "sources", "by job", "by source", f"fits at {USUAL_HEADROOM:.0%}", *wanted)
+    headings = (
+        "keeps",
+        "runs",
+        "sources",
+        "band",
+        "by job",
+        "new",
+        "inside",
+        f"fits at {USUAL_HEADROOM:.0%}",
+        *wanted,
+    )
     console.print(table(headings, [_memory_row(entry) for entry in bands.memory], left=1))
     paragraph(
         console,
-        "by job, by source: runs inside the band made without their model, devices and batch, or without their "
-        f"source; fits at {USUAL_HEADROOM:.0%}: the chance of a plan that leaves just that; for 80%, 90%: the headroom "
+        "by job: runs inside the band made without their model, devices and batch; new: the band for "
+        "laboratories of which nothing was seen, inside: runs that it holds when it is made without their source; fits "
+        f"at {USUAL_HEADROOM:.0%}: the chance of a plan that leaves just that; for 80%, 90%: the headroom "
         "that gives such a chance.",
+    )
+    known = bands.fitted
+    paragraph(
+        console,
+        f"Of {known.runs} runs that are known to have fitted their device, {known.above_headroom} come out above "
+        f"{1 - USUAL_HEADROOM:.0%} of it, {known.too_large} of them above all of it.",
     )

@@ -3,16 +3,22 @@
 With e = |measured / predicted - 1| of the runs of a kind (:mod:`phaze.validate.held_back`), a source of n of them
 weighing each 1 / sqrt(n), so that one large sweep does not speak for all laboratories,
 
-    band(kind)     = least e at which the weight of the runs with errors up to it reaches the share q of all
+    q(kind)        = least e at which the weight of the runs with errors up to it reaches the level of all
+    band(kind)     = q(kind) if at least 4 sources speak for it; else the greatest of q(kind), of what holds 80 % of
+                     each of its sources, and of q of the next wider kind with 4 sources: few laboratories may widen a
+                     band, never narrow it (:func:`phaze.evaluate.bands.wider`)
     a kind counts  if it has at least 5 runs of at least 2 sources, 20 if it names a stack; else the next wider one's
-                   band holds (:func:`phaze.evaluate.bands.wider`)
+                   band holds
     held back      every run is held against the band of the kind that it takes its own from, made without its source
-    q              of kinds but for their stack: the least of 0.80, 0.81, ... 0.99 at which 80 % of their runs lie
+                   (at least 3 others where 4 are asked above)
+    level          of kinds but for their stack: the least of 0.80, 0.81, ... 0.99 at which 80 % of their runs lie
                    inside when held back, counted as runs and by weight (:func:`level_of`)
     unmeasured     chips: at least the band of measured ones, for the data sheets' defaults were chosen on these chips
 
-Memory: quantiles of measured / predicted itself, by what the stack keeps between passes. Three sources have measured
-it, so runs are held back by job (model, devices, batch) for the level of its 80 % band, and by source for the record.
+Memory: quantiles of measured / predicted itself, by what the stack keeps between passes. Three sources measured it:
+``band`` is for jobs of laboratories like these, its level by runs held back by job (model, devices, batch). For another
+laboratory ``band_elsewhere`` is the greatest error that holds 80 % of each source's runs, times the least of 1.0, 1.1,
+... with which 80 % of all runs lie inside when held back by source (:func:`_elsewhere`).
 """
 
 import hashlib
@@ -26,14 +32,19 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.evaluate.bands import SHARE, Kind, wider
+from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.hardware.stack import Saves
 from phaze.validate.held_back import HeldBack
 from phaze.validate.rows import MeasuredRun
 
 LEAST_ROWS, LEAST_SOURCES, LEAST_OF_STACK = 5, 2, 20
-"""Of a kind with a band of its own: below, one laboratory or a handful of runs would speak for it."""
+MANY_SOURCES = 4
+"""Of a kind with a band of its own: below, one laboratory or a handful of runs would speak for it. From so many sources
+on a kind may have a narrower band than the next wider one."""
 COMMAND = "phaze validate --bands --write src/phaze/evaluate/data/bands.json"
 LEVELS = tuple(round(0.80 + 0.01 * step, 2) for step in range(20))
+MOST_TIMES = 10
+"""Of an error that sources have: beyond, they say nothing of each other."""
 QUANTILES = 99
 """Of memory: a chance is said to a hundredth."""
 DIGITS = 4
@@ -66,6 +77,12 @@ def quantile(speaking: Sequence[Speaking], share: float) -> float:
     return steps[min(at, len(steps) - 1)][0]
 
 
+def of_each(speaking: Sequence[Speaking]) -> float:
+    """The least error that holds 80 % of the runs of every source."""
+    sources = {each.source for each in speaking}
+    return max(quantile([one for one in speaking if one.source == source], SHARE) for source in sources)
+
+
 def counts(speaking: Sequence[Speaking], least: int = LEAST_ROWS) -> bool:
     """Whether so many runs of so many sources have a band of their own."""
     return len(speaking) >= least and len({each.source for each in speaking}) >= LEAST_SOURCES
@@ -95,14 +112,19 @@ class Pool:
         """The errors of a kind."""
         return [each for each in self._of.get(kind, ()) if each.source != without]
 
-    def _band_without(self, kind: Kind, source: str, level: float) -> float | None:
-        """The band of the kind that a run takes its own from, made of all sources but one; of the next wider one where
-        nothing is left."""
+    def band(self, kind: Kind, level: float, without: str | None = None) -> float | None:
+        """The band of the kind that a run takes its own from, made of all sources but one; None if nothing is left."""
+        found: list[float] = []
         for each in wider(kind):
-            rest = self.of(each, source)
-            if rest and each in self.kinds:
-                return quantile(rest, level)
-        return None
+            rest = self.of(each, without)
+            if not rest or each not in self.kinds:
+                continue
+            many = len({one.source for one in rest}) >= MANY_SOURCES - (without is not None)
+            if many or not found:
+                found.append(quantile(rest, level) if many else max(quantile(rest, level), of_each(rest)))
+            if many:
+                break
+        return max(found) if found else None
 
     def inside(self, widest: Kind, level: float, alone: bool = False) -> Judged:
         """Every run of a kind that another source speaks for, and whether it lies in the band that they give: that of
@@ -114,7 +136,7 @@ class Pool:
                 continue
             key = (widest if alone else row.kind, row.source)
             if key not in bands:
-                bands[key] = self._band_without(*key, level)
+                bands[key] = self.band(key[0], level, key[1])
             band = bands[key]
             if band is not None:
                 found.append((row, error_of(row) <= band))
@@ -166,7 +188,7 @@ def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
         own = [inside for row, inside in judged if kind in wider(row.kind)]
         said = {"layout": kind.layout, "bits": kind.bits, "stack": kind.stack}
         named = {name: value for name, value in said.items() if value is not None}
-        band = round(quantile(speaking, level), DIGITS)
+        band = round(pool.band(kind, level) or 0.0, DIGITS)
         # Kinds come in order, measured before unmeasured.
         band = max([band, *(entry["band"] for entry in found if _same(entry, kind))])
         found.append({"chip": kind.chip, **named, "band": band, "level": level, **_counted(speaking, own)})
@@ -196,11 +218,13 @@ def _memory(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
         own, every = pools[saves], pools[None]
         ratios, off = _ratios(own), _absolute(own)
         level = level_of(lambda q, own=own: _memory_inside(own, own, q, lambda row: row.job))  # type: ignore[misc]
-        by_source = [inside for _, inside in _memory_inside(own, every, level, lambda row: row.source)]
+        times = _elsewhere(own, every)
+        by_source = [inside for _, inside in _by_source(own, every, times)]
         found.append(
             {
                 **({} if saves is None else {"saves": saves}),
                 "band": round(quantile(off, level), DIGITS),
+                "band_elsewhere": round(times * of_each(_absolute(every)), DIGITS),
                 "level": level,
                 "median": round(quantile(off, 0.5), DIGITS),
                 "ninetieth": round(quantile(off, 0.9), DIGITS),
@@ -218,6 +242,26 @@ def _ratios(rows: Iterable[HeldBack]) -> list[Speaking]:
 
 def _absolute(rows: Iterable[HeldBack]) -> list[Speaking]:
     return [Speaking(each.source, abs(each.error - 1)) for each in _ratios(rows)]
+
+
+def _elsewhere(rows: Sequence[HeldBack], pool: Sequence[HeldBack]) -> float:
+    """How much wider than any source's own a band must be to hold 80 % of the runs of sources that it has not seen."""
+    tried = (round(1 + 0.1 * step, 1) for step in range(MOST_TIMES * 10))
+    inside = ((times, [own for _, own in _by_source(rows, pool, times)]) for times in tried)
+    return next((times for times, own in inside if sum(own) >= SHARE * len(own)), float(MOST_TIMES))
+
+
+def _by_source(rows: Sequence[HeldBack], pool: Sequence[HeldBack], times: float) -> list[tuple[str, bool]]:
+    """Whether each run lies inside so many times the band of the runs of ``pool`` that are of other sources."""
+    found = []
+    for source in sorted({row.source for row in rows}):
+        rest = _absolute(other for other in pool if other.source != source)
+        if not rest:
+            continue
+        band = times * of_each(rest)
+        own = (row for row in rows if row.source == source and row.memory_ratio is not None)
+        found += [(source, abs((row.memory_ratio or 0.0) - 1) <= band) for row in own]
+    return found
 
 
 def _memory_inside(
@@ -249,9 +293,18 @@ def bands_document(rows: Sequence[MeasuredRun], priced: Sequence[HeldBack]) -> d
         "schema": "phaze.bands/1",
         "command": COMMAND,
         "rows_digest": rows_digest(rows),
+        "fitted": _fitted(priced),
         "time": _time(priced),
         "memory": _memory(priced),
     }
+
+
+def _fitted(rows: Sequence[HeldBack]) -> dict[str, int]:
+    """Runs that are known to have fitted their device, and how many of them come out above what is left of it with the
+    usual headroom, or above all of it."""
+    full = [row.full for row in rows if row.full is not None]
+    above = [sum(each > most for each in full) for most in (1 - USUAL_HEADROOM, 1.0)]
+    return {"runs": len(full), "above_headroom": above[0], "too_large": above[1]}
 
 
 def bands_text(document: dict[str, Any]) -> str:

@@ -44,6 +44,9 @@ SETS: tuple[RunSet, ...] = (
     RunSet("mpt-h100", "MosaicML llm-foundry, MPT, sequences of 512 to 65,536, bf16 and FP8: 8 to 512 H100"),
     RunSet("torchtitan-h100", "torchtitan, tensor 8, bf16: 64 and 256 H100 capped at 500 W"),
     RunSet("torchtitan-h100-fp8", "torchtitan, float8, context 1 to 8: 8 to 256 H100 capped at 500 W"),
+    RunSet(
+        "torchtitan-rowwise-h100-fp8", "torchtitan, float8 with a scale for each row: 64 and 256 H100 capped at 500 W"
+    ),
     RunSet("automodel-h100", "NeMo AutoModel on PyTorch FSDP2, bf16: 8 and 64 H100"),
 )
 
