@@ -29,6 +29,7 @@ BEFORE = 1.0
 """Models that the release before counts for."""
 SHARES = np.round(np.arange(1.0, 0.495, -0.01), 2)
 HOST_STEP_S = 1e-6
+"""Of host times that are tried: a fiftieth of the fitted one, below what runs tell apart."""
 NEAR = 1e-9
 """Means of errors that differ by less are equal."""
 Key = tuple[str, str]
