@@ -45,7 +45,6 @@ PRIVATE = {
     "share out": "shard, distribute",
     "shares out": "shards, distributes",
     "shared out": "sharded, distributed",
-    "work out": "compute",
     "works out": "computes",
     "worked out": "computed",
     "looked at": "considered, evaluated, checked",
