@@ -320,13 +320,38 @@ SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0), ("s
 def low(folder: Path) -> dict[str, Any]:
     """Products in 8 bits, their weights gathered by ZeRO 1."""
     found, few = placed(folder), space(folder)
-    few["base"] = written(folder, "base.json", preset("chips", "h100") | {"name": "mine"})
+    own = preset("chips", "h100")
+    own |= {"name": "mine", "links": own["links"] | {"bandwidth": "300 GB/s"}}  # as selene has
+    few["base"] = written(folder, "base.json", own)
     few["axes"] |= {"tensor_cores": [1, 4]}
     training = found["training"] | {"zero": 1, "precision": "fp8"}
     study = {"space": written(folder, "low.json", few), "training": training, "stack": {"recipes": ["fp8-delayed"]}}
     return found | study | {"hbm": ["4 GiB"]}
 
 
+def of_experts(folder: Path) -> dict[str, Any]:
+    """A mixture of experts with a shared one on two chips of clusters, its experts split."""
+    few = preset("silicon/spaces", "n5-reticle")
+    few["axes"] |= {"clusters": [12], "arrays": [8], "rows": [32], "columns": [128], "lanes": [512, 1024]}
+    few["axes"] |= {"registers": ["1 MiB"], "global_buffer": ["25 MiB"], "hbm_stacks": [6], "links": ["450 GB/s"]}
+    training = {"cluster": "dgx-h100", "devices": 1024, "batch": 1024, "microbatches": [1], "expert": [64], "zero": 1}
+    return {
+        "schema": "phaze.study/1", "name": "mine", "models": [{"name": "deepseek-v3", "widths": [1]}],
+        "space": written(folder, "experts.json", few), "training": training, "search": {"gap": 0.0},
+    }  # fmt: skip
+
+
+EXPERTS = Base(
+    of_experts,
+    answers.of_study,
+    same(
+        ("stack.software_share", {"any": 0.5}),
+        ("stack.grouped_share", {"any": 0.5}),
+        ("stack.hidden_exchange", 0.5),
+        ("stack.overlaps_shared_experts", True),
+        ("stack.deduplicated_exchange", True),
+    ),
+)
 LOW = Base(low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True)))
 NAMED = Base(
     named,
@@ -360,5 +385,5 @@ PIPED = Base(
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED],
+    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED, EXPERTS],
 }

@@ -25,7 +25,7 @@ from phaze.documents import Bytes, Document, Format, Mm2, Positive, Reader, Shar
 from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.files import Name, Place, Sources, Text
 from phaze.hardware.library import load_core_chip
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import technology_of
@@ -69,7 +69,7 @@ class SpaceFile(Document):
     schema_: Annotated[Literal["phaze.space/1"], Field(alias="schema")]
     name: Name
     title: Text
-    base: Name
+    base: Annotated[Place, Field(description="a chip by name, or the path of a file")]
     axes: AxesTable
     core_buffers: CoreBuffersTable | None = None
     keep: KeepTable

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from phaze.documents import Document, NonNegative, Positive, Reader, Seconds, Share, check
+from phaze.hardware.files import Name
 from phaze.hardware.library import is_path, read_stack
 from phaze.hardware.stack import (
     Fusion,
@@ -64,6 +65,11 @@ class StackTable(Document):
     state: StateTable | None = None
     gradient_wire_bytes: Positive | None = None
     prefetch: Prefetch | None = None
+    software_share: dict[Name, Share] | None = None
+    grouped_share: dict[Name, Share] | None = None
+    hidden_exchange: Share | None = None
+    overlaps_shared_experts: bool | None = None
+    deduplicated_exchange: bool | None = None
 
     @model_validator(mode="before")
     @classmethod
