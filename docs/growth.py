@@ -1,6 +1,8 @@
-"""How a search grows with its space: measures docs/growth.csv, and draws docs/growth.svg from it.
+"""How phaze grows: measures docs/growth.csv, and draws docs/growth.svg from it.
 
-python docs/growth.py             searches of bert-large to 0.1 % in ever larger spaces, each in a process of its own
+python docs/growth.py             searches of bert-large to 0.1 % in ever larger spaces, plans of llama3-8b on ever more
+                                  devices, placements of ever more layers; each in a process of its own
+python docs/growth.py TEXT        only the rows whose name holds TEXT, which are printed and not kept
 python docs/growth.py --draw      only draws what was measured
 """
 
@@ -32,8 +34,12 @@ SPACES: tuple[tuple[str, Any, Any, Any, int], ...] = (
     ("and 2 HBM bandwidths", COUNTS, SIDES, SIZES, 2),
     ("and 8 HBM bandwidths", COUNTS, SIDES, SIZES, 8),
     ("counts also 5, 7, 10 ..., 15 lanes, 23 buffers", FINE_COUNTS, FINE_LANES, FINE_SIZES, 8),
-    ("and 32 HBM bandwidths", FINE_COUNTS, FINE_LANES, FINE_SIZES, 32),
+    ("and 40 HBM bandwidths", FINE_COUNTS, FINE_LANES, FINE_SIZES, 40),
+    ("and 72 HBM bandwidths", FINE_COUNTS, FINE_LANES, FINE_SIZES, 72),
 )
+DEVICES = (8, 64, 512, 4_096, 32_768, 262_144, 1_048_576)
+LAYERS = (10, 100, 1_000, 10_000)
+PLACED_ON = 1_024
 PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
@@ -85,14 +91,61 @@ def measured(only: str) -> list[dict[str, Any]]:
             Path(folder, "space.toml").write_text(_space(*axes), encoding="utf-8")
             command = [sys.executable, "-c", PROGRAM, f"{folder}/run", f"space={folder}/space.toml", "search.gap=0.001"]
             ran = subprocess.run(command, capture_output=True, text=True, check=True)
-        rows.append({"space": name, **json.loads(ran.stdout)})
+        rows.append({"kind": "chips", "space": name, **json.loads(ran.stdout)})
         sys.stderr.write(f"{rows[-1]}\n")
+    return rows
+
+
+CHILD = """
+import json, resource, subprocess, sys
+ran = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps({"cpu_s": round(used.ru_utime + used.ru_stime, 2), "gib": round(used.ru_maxrss / 2**20, 2)}))
+"""
+
+
+def _command(*words: str) -> dict[str, Any]:
+    """CPU seconds and memory of a command of phaze, its start included."""
+    command = [sys.executable, "-c", CHILD, sys.executable, "-m", "phaze", *words]
+    found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return found
+
+
+def _profile(layers: int) -> dict[str, Any]:
+    """A chain of equal blocks between two other layers, none of which is split."""
+    sizes = {"parameter_bytes": 1e6, "activation_bytes": 2e6, "sharded": False}
+    times = [(0.01, 0.02), *[(0.1, 0.2)] * (layers - 2), (0.05, 0.12)]
+    rows = [{"id": at, "forward_s": ahead, "backward_s": back, **sizes} for at, (ahead, back) in enumerate(times)]
+    edges = [{"from": at, "to": at + 1, "bytes": 1e6} for at in range(layers - 1)]
+    return {
+        "schema": "phaze.profile/1", "rules": "icml24", "devices": PLACED_ON, "hbm_bytes": 32 * 2**30,
+        "link_bytes_per_s": 4.0 * 2**30, "microbatches": 4096, "optimizer": "sgd", "recompute": False,
+        "widths": {"1": {"layers": rows, "edges": edges}},
+    }  # fmt: skip
+
+
+def other_rows(only: str) -> list[dict[str, Any]]:
+    """Rows of devices and of layers whose name holds ``only``."""
+    rows = []
+    for devices in DEVICES:
+        if only in (name := f"llama3-8b on {devices:,} H100"):
+            job = ("--devices", f"{devices}", "--batch", f"{max(512, devices)}")
+            found = _command("plan", "--model", "llama3-8b", "--chip", "h100", *job, "--json")
+            rows.append({"kind": "devices", "space": name, "chips": devices, **found})
+            sys.stderr.write(f"{rows[-1]}\n")
+    for layers in LAYERS:
+        if only in (name := f"{layers:,} layers on {PLACED_ON:,} devices"):
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "profile.json").write_text(json.dumps(_profile(layers)), encoding="utf-8")
+                found = _command("place", f"{folder}/profile.json", "--json")
+            rows.append({"kind": "layers", "space": name, "chips": layers, **found})
+            sys.stderr.write(f"{rows[-1]}\n")
     return rows
 
 
 def _points(rows: list[dict[str, str]], key: str, low: float, high: float) -> list[tuple[float, float]]:
     """Where the values of a column stand in a picture of 640 x 360, both axes by ratio."""
-    across = [(log10(float(row["chips"])) - 4) / 5 for row in rows]
+    across = [(log10(float(row["chips"])) - 4) / 6 for row in rows]
     up = [(log10(float(row[key])) - low) / (high - low) for row in rows]
     return [(70 + 530 * x, 310 - 280 * y) for x, y in zip(across, up, strict=True)]
 
@@ -103,8 +156,8 @@ def drawn(rows: list[dict[str, str]]) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 360" font-family="sans-serif" font-size="12">',
         '<rect width="680" height="360" fill="white"/>',
     ]
-    for power in range(4, 10):
-        x = 70 + 530 * (power - 4) / 5
+    for power in range(4, 11):
+        x = 70 + 530 * (power - 4) / 6
         parts.append(f'<line x1="{x:.1f}" y1="30" x2="{x:.1f}" y2="310" stroke="#ddd"/>')
         parts.append(f'<text x="{x:.1f}" y="328" text-anchor="middle">{10**power:,}</text>')
     for power in range(4):
@@ -128,7 +181,7 @@ def main() -> None:
     table = HERE / "growth.csv"
     if "--draw" not in sys.argv:
         only = sys.argv[1] if len(sys.argv) > 1 else ""
-        rows = measured(only)
+        rows = [*measured(only), *other_rows(only)]
         if only:
             return
         with table.open("w", newline="", encoding="utf-8") as file:
@@ -136,7 +189,8 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(rows)
     with table.open(encoding="utf-8") as file:
-        (HERE / "growth.svg").write_text(drawn(list(csv.DictReader(file))), encoding="utf-8")
+        rows = [row for row in csv.DictReader(file) if row["kind"] == "chips"]
+    (HERE / "growth.svg").write_text(drawn(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

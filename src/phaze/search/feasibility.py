@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.errors import InputError
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas
 from phaze.search.ownership_cost import design_watts, making_usd
@@ -89,8 +90,16 @@ def kept_counts(space: Space) -> FeasibleChips:
     return _kept(space, False)
 
 
+MOST_LISTED = 2e9
+"""Combinations that are looked at one by one: minutes."""
+
+
 def kept_of(space: Space) -> FeasibleChips:
     """Every chip of the space, and what was left out."""
+    count = len(grid_of(space))
+    if count > MOST_LISTED:
+        seen = f"there are {count:.3g} combinations, and every chip is looked at"
+        raise InputError("axes", seen, f"give at most {MOST_LISTED:.0e}, or search without a front")
     return _kept(space, True)
 
 

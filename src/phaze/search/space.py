@@ -33,8 +33,8 @@ from phaze.search.axes import AxesTable, real_points, whole_points
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# Three times the largest space that a search is asked for, 6 x 10^8.
-MOST_COMBINATIONS = 2e9
+# In boxes a search takes seconds; beyond it counts of chips lose their last digits and their memory is felt.
+MOST_COMBINATIONS = 1e10
 # Combinations at a time: some 100 MB of columns.
 CHUNK = 1 << 20
 

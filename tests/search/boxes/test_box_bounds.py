@@ -18,7 +18,7 @@ from phaze.search.objective import KINDS, Kind, Objective
 from phaze.search.run import begin, bounds_on, finer_times
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob
-from tests.search.made import GIB, small_space, traced_task
+from tests.search.made import GIB, exact_score, small_space, traced_task
 from tests.search.made_cluster import cluster_task
 
 RULES: tuple[ScheduleRule, ...] = ("icml24", "serial", "companions", "links", "overlap")
@@ -76,7 +76,9 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
     truth = state.scores()
     for finer in (False, True):
         found = box_scores(question, box_times(question, boxes), 0.0, 1e12, everything, finer)
-        assert (found <= truth * (1 + 1e-9)).all()
+        # The antichain dual is greedy: a box may have a better one than a chip in it, but no better than its schedule.
+        for at in np.flatnonzero(found > truth * (1 + 1e-9)).tolist():
+            assert found[at] <= exact_score(job, scale, chips, at, 0) * (1 + 1e-9)
         assert (found > 0).all()
     return len(boxes)
 

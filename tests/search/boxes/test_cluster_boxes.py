@@ -25,6 +25,7 @@ from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.objective import KINDS, Kind
 from phaze.search.run import begin, bounds_on, finer_times
 from phaze.search.spaces import enumerate_space
+from tests.search.made import exact_score
 from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import silicon_job, silicon_space
 
@@ -92,7 +93,9 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     truth = state.scores()
     for finer in (False, True):
         scores = box_scores(question, box_times(question, boxes), 0.0, 1e12, every, finer)
-        assert (scores <= truth * (1 + 1e-9)).all()
+        for at in np.flatnonzero(scores > truth * (1 + 1e-9)).tolist():  # by a better dual, not by more than is true
+            least = min(exact_score(job, scale, chips, at, memory) for memory in memories)
+            assert scores[at] <= least * (1 + 1e-9)
         assert (scores > 0).all()
     return len(boxes)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
-from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds, model_floors
+from phaze.search.bounds.model_bounds import DUAL, layer_bounds, model_bounds, model_floors
 from phaze.search.boxes.box_grid import Boxes
 from phaze.search.boxes.box_works import AnyBoxes, box_joules, box_layer_works
 from phaze.search.boxes.cluster_grid import ClusterGrid
@@ -53,7 +53,7 @@ def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: AnyB
     """Bounds on the layers of one graph on every box."""
     own, constants = task.graphs[graph], task.training.constants
     costs = box_layer_works(own, boxes, constants)
-    times = layer_bounds(task, own, boxes.high, CHEAP, None, question.deadline, costs)
+    times = layer_bounds(task, own, boxes.high, DUAL, None, question.deadline, costs)
     energy = question.energy
     return times if energy is None else replace(times, dynamic_j=box_joules(own, boxes, constants, energy))
 
