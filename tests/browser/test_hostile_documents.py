@@ -14,7 +14,7 @@ from phaze.cli.main import app
 from phaze.report.front_page import front_page
 from phaze.report.sweep_page import sweep_page
 from tests.browser.conftest import Opened
-from tests.report.runs import PLAN, SPACE, STUDY
+from tests.report.runs import PLAN, SPACE, STUDY, explained
 from tests.search.made_silicon import SMALL
 from tests.search.test_silicon_search import STUDY as SILICON
 
@@ -64,6 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Path:
     (found / "plan.json").write_text(_run(*PLAN.split(), "--json"))
     _run("report", found / "plan.json")
     _run("search", study, "--out", found / "run", "--workers", 1)
+    explained(found / "run")
     (found / "space.json").write_text(json.dumps(SMALL))
     silicon = found / "silicon.toml"
     silicon.write_text(SILICON.replace("space.json", str(found / "space.json")))
@@ -89,6 +90,7 @@ def _pages(folder: Path, every: bool) -> Iterator[tuple[str, str]]:
         files = (
             (folder / "plan.json", ["report", str(folder / "plan.json"), "--out", str(page)]),
             (folder / "run" / "result.json", ["report", str(folder / "run"), "--out", str(page)]),
+            (folder / "run" / "explanation.json", ["report", str(folder / "run"), "--out", str(page)]),
             (folder / "silicon" / "result.json", ["report", str(folder / "silicon"), "--out", str(page)]),
             (folder / "front" / "front.json", ["report", str(folder / "front"), "--design", "0", "--out", str(page)]),
         )
@@ -122,7 +124,7 @@ def test_no_script_of_a_hostile_document_runs(every: bool, folder: Path, open_pa
         assert found.page.locator("[onerror], [onclick], [onmouseover], [style]").count() == 0, what
         assert found.faults == [], what
         seen.add(what.split()[0])
-    assert seen == {"plan.json", "front.json", "sweep.json"} | ({"result.json"} if every else set())
+    assert seen == {"plan.json", "front.json", "sweep.json"} | ({"result.json", "explanation.json"} if every else set())
 
 
 def test_good_pages_obey_their_own_policy(folder: Path, open_page: OpenPage) -> None:

@@ -12,7 +12,7 @@ from phaze.cli.main import app
 from phaze.report.page.search_page import search_page
 from tests.browser.axe import axe_source
 from tests.browser.conftest import Opened
-from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
+from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
 
 OpenPage = Callable[..., Opened]
 RUN: dict[str, Any] = {
@@ -30,6 +30,7 @@ SIZES = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
 PARTS = {
     "plan": ("launch", "time", "memory", "pipeline", "plans", "whatif", "trust"),
     "search": ("space", "chip", "stacked", "models", "time", "memory", "pipeline", "certificate", "trust", "study"),
+    "explained": ("space", "marginals", "stacked", "models", "study"),
     "front": ("plot-part", "designs", "proof"),
     "design": ("chip", "stacked", "models", "time", "memory", "pipeline", "trust", "study"),
     "sweep": ("curve", "points"),
@@ -48,6 +49,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
         made = ["plan", "--fixed", str(folder / f"{name}.json"), "--html", str(folder / f"{name}.html")]
         assert exit_code_of(app, made) == code
     search = small_run(folder) / "report.html"
+    explained(folder / "run")
+    assert exit_code_of(app, ["report", str(folder / "run"), "--out", str(folder / "explained.html")]) == 0
     study = str(folder / "study.toml")
     front = ["front", study, "--of", "throughput,area,power", "--out", str(folder / "front"), "--workers", "1"]
     sweep = ["sweep", study, "--over", "training.devices=16,32,64", "--out", str(folder / "sweep"), "--workers", "1"]
@@ -57,6 +60,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
     return {
         **{name: folder / f"{name}.html" for name in GIVEN},
         "search": search,
+        "explained": folder / "explained.html",
         "plan": folder / "plan.html",
         "hostile": folder / "hostile.html",
         "front": folder / "front" / "front.html",
@@ -66,7 +70,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-@pytest.mark.parametrize("kind", ["search", "plan", "front", "design", "sweep", "hostile", *GIVEN])
+@pytest.mark.parametrize("kind", ["search", "explained", "plan", "front", "design", "sweep", "hostile", *GIVEN])
 def test_it_opens_without_a_fault_or_a_request_and_is_accessible(
     kind: str, width: int, scheme: str, pages: dict[str, Path], open_page: OpenPage
 ) -> None:
@@ -266,6 +270,29 @@ def test_the_step_stands_beside_that_of_the_baseline(pages: dict[str, Path], ope
     assert sum(widths) == pytest.approx(100 / ratio, rel=0.02), "this chip's bar is as much shorter as it is faster"
     bars.nth(0).locator("rect").first.click()
     assert "GEMM FLOPs at peak" in place.locator(".say").inner_text()
+
+
+def test_choosing_a_baseline_changes_the_whole_page_and_its_address(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
+    page = open_page(pages["explained"]).page
+    parts = ("h1", ".cards", "#stacked", "#models")
+    before = [page.locator(part).inner_text() for part in parts]
+    assert "as fast as tpu-v4-paper" in before[0] and "vs tpu-v4-paper" in before[3]
+    page.locator("#baseline").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.url.endswith("#baseline=b200")
+    after = [page.locator(part).inner_text() for part in parts]
+    assert "2.00 × as fast as B200" in after[0]
+    assert "vs B200" in after[3] and "beside B200" in after[2]
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert page.locator("[data-baseline=tpu-v4-paper]:visible").count() == 0
+    held = page.locator("#models tr:visible", has_text="held out").inner_text()
+    assert "3.00 ×" in held and "2.1 %" in held
+    again = open_page(pages["explained"]).page
+    again.goto(pages["explained"].as_uri() + "#baseline=b200")
+    again.reload()
+    assert "as fast as B200" in again.locator("h1").inner_text()
 
 
 def test_every_setting_says_where_it_comes_from(pages: dict[str, Path], open_page: OpenPage) -> None:

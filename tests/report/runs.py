@@ -1,6 +1,8 @@
 """Small finished runs and plans for tests of pages and exports."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
@@ -71,3 +73,54 @@ def small_run(folder: Path) -> Path:
     run = folder / "run"
     assert exit_code_of(app, ["search", str(folder / "study.toml"), "--out", str(run), "--workers", "1"]) == 0
     return run
+
+
+def explained(run: Path) -> dict[str, Any]:
+    """An explanation of a small run with everything that a page shows of one, written into its folder."""
+    result = json.loads((run / "result.json").read_text(encoding="utf-8"))
+    (model,) = result["models"]
+    rate, step_s = model["throughput_per_s"], model["batch_s"]
+    steps = [{"name": "GEMM FLOPs at peak", "seconds": step_s}, {"name": "pipeline bubble", "seconds": step_s}]
+    neighbour = {"axis": "tensor_cores", "value": 8, "here": 4, "chip": "x", "refused": "704 of 700 W"}
+    held = {"name": "opt-350m", "plan": "TP 1, PP 1, DP 64", "batch": 256, "sequence": 512, "mfu": 0.5}
+    amounts = {"throughput_per_s": 3 * rate, "tokens_per_s_per_device": 4321.0, "batch_s": 0.5, "energy_j": 5.0}
+    near = {"chip": "x", "loss": 0.003, "area_mm2": 764.0, "power_w": 700.0, "usd": 2000.0}
+    side = {"changes": None, "chip": None}
+    said = {
+        "chip": result["chip"]["name"],
+        "score": result["objective"]["score"],
+        "marginals": [
+            {"resource": "area <b>", "unit": "mm2", "now": 100, "more": 10, "gain": 0.05, "chip": "other"},
+            {"resource": "HBM", "unit": "GiB", "now": 32, "more": 3, "gain": 0.0, "chip": "other"},
+        ],
+        "neighbours": [{**neighbour, "gain": 0.037, "over": 0.006}],
+        "near_misses": [{**neighbour, "gain": 0.037, "over": 0.006}],
+        "flatness": {
+            "within": 0.01,
+            "count": 17,
+            "counts": [{"within": 0.001, "count": 3}, {"within": 0.01, "count": 17}],
+            "words": "17 chips are within 1 %: all have rows 32 <i>.",
+            "smallest": near,
+        },
+        "deciding": [{"constant": "support area <i>", "less": {"changes": -0.05, "chip": "wide"}, "more": side}],
+        "beside": [
+            {
+                "chip": name,
+                "title": f"{name} <b>",
+                "band": 0.2,
+                "die_mm2": result["chip"]["area_mm2"] * 0.8,
+                "models": [
+                    {"name": "bert-large", "throughput_per_s": rate / 2, "steps": steps},
+                    {"name": "opt-350m", "throughput_per_s": rate, "steps": steps},
+                ],
+            }
+            for name in ("tpu-v4-paper", "b200")
+        ],
+        "held_out": [{**held, **amounts, "power_w": 300.0}],
+        "alone": [
+            {"name": "bert-large", "chip": result["chip"]["name"], "regret": 0.0, "gap": 1e-4},
+            {"name": "opt-350m", "chip": "t8 <b>", "regret": 0.021, "gap": 1e-4},
+        ],
+    }
+    (run / "explanation.json").write_text(json.dumps(said), encoding="utf-8")
+    return said

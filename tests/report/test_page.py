@@ -21,7 +21,7 @@ from phaze.report.page.search_page import search_page
 from phaze.report.page.time_view import MOST_EVENTS
 from phaze.report.run_sheet import lever_rows
 from phaze.units import show
-from tests.report.runs import HOSTILE, PLAN, made_run, named, small_run
+from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task
 
 PARTS = ("chip", "time", "pipeline", "memory", "operators", "space", "certificate", "study")
@@ -326,40 +326,34 @@ def test_what_if_rows_are_plans_or_say_why_not(phaze: Callable[..., Any], tmp_pa
 def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[..., Any], tmp_path: Path) -> None:
     run = small_run(tmp_path)
     assert 'id="marginals"' not in (run / "report.html").read_text()
-    result = json.loads((run / "result.json").read_text())
-    marginal = {"resource": "area <b>", "unit": "mm2", "now": 100, "more": 10, "gain": 0.05, "chip": "other"}
-    neighbour = {"axis": "tensor_cores", "value": 8, "chip": "x", "refused": "needs 704 W", "gain": 0.037}
-    said = {
-        "chip": result["chip"]["name"],
-        "score": result["objective"]["score"],
-        "marginals": [marginal],
-        "neighbours": [neighbour],
-        "flatness": {
-            "within": 0.01,
-            "count": 17,
-            "smallest": {"chip": "x", "loss": 0.003, "area_mm2": 764.0, "power_w": 700.0, "usd": 2000.0},
-        },
-        "deciding": [
-            {
-                "constant": "support area <i>",
-                "less": {"changes": -0.05, "chip": "wide"},
-                "more": {"changes": None, "chip": None},
-            }
-        ],
-    }
+    said = explained(run)
     for change, shown in (({}, True), ({"chip": "another"}, False), ({"score": 1.0}, False)):
         (run / "explanation.json").write_text(json.dumps({**said, **change}))
         assert phaze("report", run).code == 0
         text = (run / "report.html").read_text()
         assert ('id="marginals"' in text) == shown
-        assert ("+3.7 %, refused: needs 704 W." in text) == shown
-        assert ("764 mm2, loses 0.3 %" in text) == shown
+        for words in (
+            "tensor cores 8 would give +3.7 % and is refused for 704 of 700 W: 0.6 % over.",
+            "More area &lt;b&gt; is worth most: 10 mm2 more buy +5.0 %; HBM buys nothing.",
+            "17 chips are within 1 %: all have rows 32 &lt;i&gt;.",
+            "opt-350m loses most: t8 &lt;b&gt; would train it 2.1 % faster.",
+            "opt-350m (held out)",
+            "4 → 8",
+        ):
+            assert (words in text) == shown, words
+        assert ("764 mm2, loses 0.3\u00a0%" in text) == shown
+        assert ("2.00 × as fast as B200" in text) == shown
+        assert ('<option value="b200">vs B200</option>' in text) == shown
         assert ("support area &lt;i&gt;: at -5 % wide wins" in text) == shown
         assert "<b> " not in text.partition("<main")[2].partition("<script")[0]
-    (run / "explanation.json").write_text(json.dumps({**said, "marginals": [{**marginal, "gain": "much"}]}))
+    (run / "explanation.json").write_text(json.dumps({**said, "marginals": [{**said["marginals"][0], "gain": "much"}]}))
     ran = phaze("report", run)
     assert ran.code == 2
     assert "marginals[0].gain" in ran.err
+    for key, wrong in (("held_out", {"plan": 7}), ("beside", {"band": "wide"}), ("alone", {"regret": None})):
+        (run / "explanation.json").write_text(json.dumps({**said, key: [{**said[key][0], **wrong}]}))
+        ran = phaze("report", run)
+        assert ran.code == 2 and f"{key}[0].{next(iter(wrong))}" in ran.err
 
 
 def test_the_knee_is_farthest_from_the_chord() -> None:

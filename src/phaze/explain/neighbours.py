@@ -13,7 +13,8 @@ from phaze.search.spaces import EnumeratedSpace
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A chip one step away; ``refused`` says why it is not in the space; ``gain`` is -1 where a model does not fit.
-    ``over`` is the share by which it exceeds its limit of area, power or price, 0 where it exceeds none."""
+    ``here`` is what the answer has of the axis, ``over`` the share by which it exceeds its limit of area, power or
+    price, 0 where it exceeds none."""
 
     axis: str
     value: float
@@ -22,11 +23,12 @@ class Neighbour:
     refused: str | None
     gain: float
     over: float
+    here: float
 
 
 NEAR, WORTH = 0.1, 0.005
-"""A near miss exceeds a limit by at most a tenth, less than estimates of area and power are off, and gains half a
-percent, more than ties and roundings do."""
+"""A near miss exceeds a limit by at most a tenth (dies that the constants have not seen are off by more, ``phaze
+validate --silicon``) and gains half a percent, more than ties and roundings do."""
 
 
 def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
@@ -76,6 +78,7 @@ def neighbours(question: Question) -> list[Neighbour]:
                 refused,
                 gain(question.score, score),
                 float(over[at]),
+                float(values[axis][places[axis]]),
             )
         )
     return found

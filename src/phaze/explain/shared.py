@@ -12,6 +12,8 @@ all of them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from phaze.report.axis_words import amount, axis_name
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -48,19 +50,6 @@ class Span:
         return f"{self.low:.3g}" == f"{self.high:.3g}"
 
 
-def amount(axis: str, value: float) -> str:
-    """A value of an axis with its unit."""
-    if axis.endswith("buffer") or axis == "registers":
-        return f"{value / 2**20:.9g} MiB" if value >= 2**20 else f"{value / 2**10:.9g} KiB"
-    if axis.endswith("bandwidth") or axis == "links":
-        return f"{value / 1e9:.9g} GB/s"
-    return f"{value / 1e9:.9g} GHz" if axis == "clock" else f"{value:.9g}"
-
-
-def _named(axis: str) -> str:
-    return axis.replace("_", " ").replace("hbm", "HBM")
-
-
 def _listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
@@ -74,7 +63,7 @@ def _spanned(span: Span) -> str:
 def _differing(one: Axis) -> str:
     low, high = amount(one.axis, one.values[0][0]), amount(one.axis, one.values[-1][0])
     mostly = "" if one.usual is None else f" (mostly {amount(one.axis, one.usual)})"
-    return f"{_named(one.axis)} {low} to {high}{mostly}"
+    return f"{axis_name(one.axis)} {low} to {high}{mostly}"
 
 
 def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[Span]) -> str:
@@ -83,9 +72,9 @@ def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[
     if count == 1:
         return f"No other chip is within {share}."
     macs = [_spanned(span) for span in spans if span.same and span.name == "MACs"]
-    shared = [f"{_named(one.axis)} {amount(one.axis, one.values[0][0])}" for one in axes if len(one.values) == 1]
+    shared = [f"{axis_name(one.axis)} {amount(one.axis, one.values[0][0])}" for one in axes if len(one.values) == 1]
     differing = [_differing(one) for one in axes if len(one.values) > 1 and not one.free]
-    free = [_named(one.axis) for one in axes if one.free]
+    free = [axis_name(one.axis) for one in axes if one.free]
     said = [f"all have {_listed([*macs, *shared])}"] if macs or shared else []
     said += [f"they differ in {_listed(differing)}"] if differing else []
     said += [f"any value will do of {_listed(free)}"] if free else []

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.explain.shared import amount
+from phaze.report.axis_words import amount
 from phaze.report.terminal import paragraph, table
 
 

@@ -36,6 +36,7 @@ class NeighbourTable(Loose):
     refused: str | None
     gain: Number
     over: Number = 0.0
+    here: Number | None = None
 
 
 class NearTable(Loose):

@@ -70,7 +70,7 @@ def _columns(document: Mapping[str, Any]) -> list[Column]:
     found = [
         Column(
             metric_words(name),
-            str(document["units"][name]),
+            str(document["units"][name]).replace("mm2", "mm²"),
             name == "throughput",
             tuple(float(point["metrics"][name]) for point in points),
         )
@@ -147,14 +147,14 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
     """The page of a ``phaze.front/1`` document; ``links`` are addresses of pages of single designs, where they are
     served, and ``where`` is the front's folder."""
     columns, points, proof = _columns(document), document["points"], document["certificate"]
-    named = _named(columns)
+    named, shown = _named(columns), len(document["of"])
     tags = {one.place: one.title for one in named}
     rows = [
         {
             "at": at,
             "name": str(point["chip"]["name"]),
             "tag": tags.get(at, ""),
-            "figures": [(digits(one.values[at]), one.values[at]) for one in columns],
+            "figures": [(digits(one.values[at]), one.values[at], of < shown) for of, one in enumerate(columns)],
             "plans": _plans(point),
             "link": links.get(at, ""),
             "gap": gap_words(_gap(document, point)),
@@ -163,16 +163,18 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
     ]
     limits = ", ".join(f"{metric_words(name)} {value:g}" for name, value in document["within"].items())
     note = (document["cluster"] or {}).get("links")
-    better = "in all of these metrics and better in one"
+    better = "is at least as good in all of these metrics and better in one"
     proved = "proved" if proof["gap"] <= 0 else f"proved to {gap_words(proof['gap'])}"
+    lead = f"No other design of the space {better}: {proved}."
     if proof["closed"].get("open"):
-        proved = f"of what was evaluated; {proof['closed']['open']:,} were not, the search was stopped"
+        left = f"{proof['closed']['open']:,} were not decided, for the search was stopped"
+        lead = f"No other design that was decided {better}; {left}."
     view = {
         "name": str(document["name"]),
         "where": where,
         "of": ", ".join(metric_words(name) for name in document["of"]),
         "title": _title(document, columns),
-        "lead": f"No other design of the space is at least as good {better}: {proved}.",
+        "lead": lead,
         "facts": [*front_facts(document), *([("limits", limits)] if limits else [])],
         "note": str(note or ""),
         "warning": front_warning(document),
@@ -185,6 +187,7 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
         ],
         "rows": rows,
         "per_page": PER_PAGE,
+        "shown": shown,
         "closed": proof_rows(proof),
         "gap": gap_words(proof["gap"]),
         "version": str(document["version"]),

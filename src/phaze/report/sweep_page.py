@@ -8,11 +8,13 @@ point; a point whose own page was made links to it.
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from phaze.report.page.plan_view import digits
 from phaze.report.page.render import rendered
 from phaze.report.page.search_view import gap_words
+from phaze.units import Unit, show
 
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 34, 34, 46
@@ -20,6 +22,34 @@ CURVES = 6
 """Kinds of lines that the style sheet has."""
 PER_PAGE = 14
 """Rows of a table on a laptop screen."""
+
+
+# What a key of a study is called on an axis, and the unit of its values.
+AXES: Mapping[str, tuple[str, Unit | None]] = MappingProxyType(
+    {
+        "cluster.link_bytes_per_s": ("link bandwidth", "B/s"),
+        "hbm": ("HBM", "B"),
+        "budget.area": ("area limit", "mm2"),
+        "budget.power": ("power limit", "W"),
+        "budget.usd": ("price limit", "USD"),
+        "training.devices": ("devices", None),
+        "training.batch": ("global batch", None),
+        "training.sequence": ("sequence length", None),
+    }
+)
+LEVELS: Mapping[str, Unit | None] = MappingProxyType({"bandwidth": "B/s", "latency": "s", "size": None})
+
+
+def axis_of(over: str) -> tuple[str, Unit | None]:
+    """What is swept in words, and the unit of its values; a key that has no words is its own name."""
+    parts = over.split(".")
+    if parts[:2] == ["cluster", "levels"] and len(parts) == 4 and parts[3] in LEVELS:
+        return f"{parts[2]} {parts[3]}", LEVELS[parts[3]]
+    return AXES.get(over, (over, None))
+
+
+def _worded(value: float, unit: Unit | None) -> str:
+    return f"{value:,.6g}" if unit is None else show(value, unit).replace("mm2", "mm²")
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -60,17 +90,19 @@ def _bands(values: Sequence[float], regions: Sequence[Mapping[str, Any]], across
 
 
 def _curves(
-    points: Sequence[Mapping[str, Any]], across: _Scale, up: _Scale, names: Sequence[str]
+    points: Sequence[Mapping[str, Any]], across: _Scale, up: _Scale, names: Sequence[str], unit: Unit | None
 ) -> list[dict[str, Any]]:
     found = []
     for at, name in enumerate(names):
-        seen = [(p["value"], p["models"][at]["throughput_per_s"], p["shown"]) for p in points if p["chip"] is not None]
+        seen = [
+            (p["value"], p["models"][at]["throughput_per_s"], _shown(p, unit)) for p in points if p["chip"] is not None
+        ]
         most = max(rate for _, rate, _ in seen)
         spots = [
             {
                 "x": f"{across(value):.1f}",
                 "y": f"{up(rate / most):.1f}",
-                "words": f"{name} at {shown}: {rate:,.4g} sequences/s",
+                "words": f"{name} at {shown}: {digits(rate)} sequences/s",
             }
             for value, rate, shown in seen
         ]
@@ -79,7 +111,7 @@ def _curves(
 
 
 def _plot(document: Mapping[str, Any]) -> dict[str, Any]:
-    points = document["points"]
+    points, (_, unit) = document["points"], axis_of(str(document["over"]))
     values = [point["value"] for point in points]
     there = [point for point in points if point["chip"] is not None]
     names = [str(model["name"]) for model in there[0]["models"]]
@@ -90,30 +122,37 @@ def _plot(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "bands": _bands(values, document["chips"], across),
         "pieces": _bands(values, document.get("plans", ()), across),
-        "across": [(f"{across(tick):.1f}", f"{tick:.4g}") for tick in _ticks(values[0], values[-1])],
+        "across": [(f"{across(tick):.1f}", _worded(tick, unit)) for tick in _ticks(values[0], values[-1])],
         "up": [(f"{up(tick):.1f}", f"{tick:.3g}") for tick in sorted({1.0, up.low, *_ticks(up.low, 1.0)})],
-        "curves": _curves(points, across, up, names),
+        "curves": _curves(points, across, up, names, unit),
     }
 
 
-def _value(point: Mapping[str, Any]) -> str:
+def _shown(point: Mapping[str, Any], unit: Unit | None) -> str:
+    """A value as it was given where that has a unit, else with its own."""
+    given = str(point["shown"])
+    return _worded(float(point["value"]), unit) if given.replace(".", "").replace("e+", "").isdigit() else given
+
+
+def _value(point: Mapping[str, Any], unit: Unit | None) -> str:
     """The value of a point, and the cluster where it was enlarged for it."""
-    cluster = str(point.get("cluster") or "")
-    return f"{point['shown']} ({cluster})" if "enlarged" in cluster else str(point["shown"])
+    cluster, words = str(point.get("cluster") or ""), _shown(point, unit)
+    return f"{words} ({cluster})" if "enlarged" in cluster else words
 
 
 def _rows(document: Mapping[str, Any], pages: Mapping[int, str]) -> list[dict[str, Any]]:
     letters = {at: r["name"] for r in document["chips"] for at in range(r["first"], r["last"] + 1)}
     rows: list[dict[str, Any]] = []
+    unit = axis_of(str(document["over"]))[1]
     for at, point in enumerate(document["points"]):
-        base = {"value": _value(point), "number": float(point["value"]), "page": pages.get(at, ""), "problem": ""}
+        base = {"value": _value(point, unit), "number": float(point["value"]), "page": pages.get(at, ""), "problem": ""}
         if point["chip"] is None:
             rows.append({**base, "problem": str(point["problem"])})
             continue
         for model in point["models"]:
             rate = model["throughput_per_s"]
             own = {"letter": str(letters[at]), "chip": str(point["chip"]), "model": str(model["name"]), "rate": rate}
-            more = {"shown": f"{rate:,.4g}", "plan": str(model["plan"]), "gap": gap_words(float(point["gap"]))}
+            more = {"shown": digits(rate), "plan": str(model["plan"]), "gap": gap_words(float(point["gap"]))}
             rows.append({**base, **own, **more})
     return rows
 
@@ -121,11 +160,15 @@ def _rows(document: Mapping[str, Any], pages: Mapping[int, str]) -> list[dict[st
 def _title(document: Mapping[str, Any]) -> str:
     """How often the best chip changes, and how far throughput goes."""
     there = [point for point in document["points"] if point["chip"] is not None]
+    name, unit = axis_of(str(document["over"]))
     changes = len({region["what"] for region in document["chips"]})
-    first, last = (one["models"][0]["throughput_per_s"] for one in (there[0], there[-1]))
-    many = "One chip is best everywhere" if changes == 1 else f"{changes} chips are best in turn"
-    name = there[0]["models"][0]["name"]
-    return f"{many} along {document['over']}; {name} goes {digits(last / first)} × from its first value to its last."
+    first, last = there[0], there[-1]
+    ends = f"From {_shown(first, unit)} to {_shown(last, unit)} of {name}" if unit else None
+    ends = ends or f"From {_shown(first, unit)} to {_shown(last, unit)} {name}"
+    many = "one chip stays best" if changes == 1 else f"{changes} chips are best in turn"
+    rates = [one["models"][0]["throughput_per_s"] for one in (first, last)]
+    model = first["models"][0]["name"]
+    return f"{ends} {many}; {model} trains {digits(rates[1] / rates[0])} × as fast."
 
 
 def sweep_page(document: Mapping[str, Any], pages: Mapping[int, str] | None = None) -> str:
@@ -133,6 +176,7 @@ def sweep_page(document: Mapping[str, Any], pages: Mapping[int, str] | None = No
     view = {
         "name": str(document["name"]),
         "over": str(document["over"]),
+        "axis": axis_of(str(document["over"]))[0],
         "title": _title(document),
         "chips": list(dict.fromkeys(f"{r['name']} is {r['what']}" for r in document["chips"])),
         "plans": list(dict.fromkeys(f"{r['name'].lower()} is {r['what']}" for r in document.get("plans", ()))),

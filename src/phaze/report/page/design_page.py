@@ -48,9 +48,10 @@ def design_page(design: OpenedDesign) -> str:
     tasks = tasks_on(design.job, design.opened, number)
     stories = [searched(task, model, chip, front["name"]) for task, model in zip(tasks, result["models"], strict=True)]
     proof = front["points"][design.at]["certificate"] or front["certificate"]
+    rival = rival_of(design.job, result)
     better = " and ".join(metric_words(name) for name in front["of"])
     view = {
-        **chip_context(design.job, result, chip, stories, rival_of(design.job, result)),
+        **chip_context(design.job, result, chip, stories, [] if rival is None else [rival]),
         "place": f"design {design.at} of {len(front['points']):,}",
         "metrics": _metrics(design),
         "proof": f"Nothing in the space is at least as good in {better} and better in one"

@@ -20,6 +20,16 @@ window.phaze = {
     link.href = url; link.download = name; link.click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   },
+  // What is chosen on the page, kept in its address: #plan=m1&baseline=b200. A section's own address holds no choice.
+  address: {
+    get: (name) => location.hash.includes("=") ? new URLSearchParams(location.hash.slice(1)).get(name) : null,
+    set: (name, value) => {
+      const kept = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+      if (value === null) kept.delete(name); else kept.set(name, value);
+      const text = kept.toString();
+      history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+    },
+  },
   redraw: [],
 };
 const say = (event) => {

@@ -13,7 +13,8 @@ const priced = () => {
   const days = of("tokens") / fact.tokens_per_s / 86400, hours = days * 24 * fact.devices;
   const usd = hours * of("usd"), mwh = hours * of("watts") * of("pue") / 1e6;
   const put = (name, text) => { for (const node of document.querySelectorAll('[data-cost="' + name + '"]')) node.textContent = text; };
-  put("days", shown(days)); put("hours", shown(hours)); put("usd", shown(usd)); put("mwh", shown(mwh));
+  const three = (value) => shown(Number(value.toPrecision(3)));
+  put("days", three(days)); put("hours", three(hours)); put("usd", three(usd)); put("mwh", three(mwh));
 };
 const deltas = () => {
   const select = document.getElementById("against");
@@ -35,11 +36,14 @@ const show = (key, keep) => {
   for (const radio of radios) { radio.checked = radio.value === key; radio.closest("tr").classList.toggle("on", radio.checked); }
   if (chooser) chooser.value = key;
   for (const link of document.querySelectorAll("nav a[data-part]")) link.setAttribute("href", "#" + link.dataset.part + (key === first ? "" : "-" + key));
-  if (!keep) history.replaceState(null, "", key === first ? location.pathname + location.search : "#plan=" + key);
+  if (!keep) window.phaze.address.set("plan", key === first ? null : key);
   priced(); deltas();
   for (const draw of window.phaze.redraw) draw();
 };
-const addressed = () => { const found = /^#(?:plan=|[a-z]+-)([a-z0-9]+)$/.exec(location.hash); return found && keys.includes(found[1]) ? found[1] : null; };
+const addressed = () => {
+  const part = /^#[a-z]+-([a-z0-9]+)$/.exec(location.hash), found = window.phaze.address.get("plan") || (part && part[1]);
+  return keys.includes(found) ? found : null;
+};
 if (chooser) chooser.addEventListener("change", () => show(chooser.value));
 for (const radio of radios) radio.addEventListener("change", () => show(radio.value));
 addEventListener("hashchange", () => { const key = addressed(); if (key && key !== current) show(key, true); });

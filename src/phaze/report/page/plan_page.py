@@ -127,8 +127,7 @@ def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[Launch
     steps = [(one.plan.key, one.plan.name, float(one.plan.document["batch_s"])) for one in all_told]
     run = document.get("training_run")
     bound = float(first["lower_bound_s"]) if first.get("proved") is True else float(document["batch_s"])
-    days = None if run is None else float(run["days"])
-    gain = gain_of(plan.key, steps, bound, first.get("proved") is True, days)
+    gain = gain_of(plan.key, steps, bound, first.get("proved") is True, run)
     found = texts.get(plan.key, ())
     chosen = next((one.key for one in found if not one.refused), found[0].key if found else "")
     return PlanView(

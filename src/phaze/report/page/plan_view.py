@@ -95,8 +95,8 @@ class Gain:
 
 
 def digits(value: float) -> str:
-    """A number with three digits."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    """A number with three digits: no estimate here is known to more."""
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def rate_words(value: float) -> str:
@@ -214,30 +214,35 @@ def cost_of(plan: Mapping[str, Any], chip: Chip, devices: int) -> Cost:
     )
 
 
+def _slower(ratio: float) -> str:
+    """By how much, to the percent where that is a tenth or more: steps are not known better."""
+    more = 100 * (ratio - 1)
+    return f"{more:+.0f} %" if abs(more) >= 10 else f"{more:+.1f} %"
+
+
 def gain_of(
-    key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proved: bool, days: float | None
+    key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proved: bool, run: Mapping[str, Any] | None
 ) -> Gain:
-    """A plan among all others, each (key, name, step); ``days`` is what a run takes with this one."""
+    """A plan among all others, each (key, name, step); ``run`` is what a training run takes with this one."""
     steps = {one: step for one, _, step in plans}
     own = steps[key]
     rival = next((name for name in ("against", "thumb", "experts", "best") if name in steps and name != key), None)
     shown = [row for row in plans if row[0] in ("against", "thumb", "experts", "best", key)]
     most = max(step for _, _, step in shown)
     rows = [
-        GainRow(
-            name, step / most, show(step, "s"), "" if one == key else f"{100 * (step / own - 1):+.1f} %", one == key
-        )
+        GainRow(name, step / most, show(step, "s"), "" if one == key else _slower(step / own), one == key)
         for one, name, step in sorted(shown, key=lambda row: -row[2])
     ]
     if bound_s < own * (1 - 1e-6):
-        rows.append(
-            GainRow("Lower bound", bound_s / most, show(bound_s, "s"), f"{100 * (bound_s / own - 1):+.1f} %", False)
-        )
+        rows.append(GainRow("Lower bound", bound_s / most, show(bound_s, "s"), _slower(bound_s / own), False))
     proof = "No split is faster by phaze's cost model: proved. " if proved and key == "best" else ""
     if rival is None:
         return Gain("no rival", "nothing that people usually run fits", tuple(rows), proof)
     names = {one: name for one, name, _ in plans}
     faster = steps[rival] / own - 1
     words = "throughput over " + {"against": "your plan", "thumb": "the rule of thumb"}.get(rival, names[rival].lower())
-    saved = "" if days is None or faster <= 0 else f"It saves {digits(days * faster)} days. "
-    return Gain(f"{100 * faster:+.1f} %", words, tuple(rows), f"{saved}{proof}")
+    saved = ""
+    if run is not None and faster > 0:
+        usd = "" if run["usd"] is None else f" and {digits(float(run['usd']) * faster)} USD"
+        saved = f"It saves {digits(float(run['days']) * faster)} days{usd}. "
+    return Gain(_slower(1 + faster), words, tuple(rows), f"{saved}{proof}")

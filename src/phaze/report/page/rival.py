@@ -26,9 +26,10 @@ from phaze.search.task import ModelTask, SearchJob, tasks_for
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The baseline: its name, each model's throughput on it (None where nothing fits) and ratio, its die, and where the
-    time of each model goes on it."""
+    """The baseline: its name, what people call it and its whole title, each model's throughput on it (None where
+    nothing fits) and ratio, its die, and where the time of each model goes on it."""
 
+    key: str
     name: str
     title: str
     throughputs: tuple[float | None, ...]
@@ -45,6 +46,11 @@ class Rival:
             return None
         off = sqrt(2) * self.band
         return self.mean * (1 - off), self.mean * (1 + off)
+
+
+def called(name: str) -> str:
+    """What people call a chip that was shipped; the name of any other."""
+    return {one.name: one.title for one in shipped_file().chips}.get(name, name)
 
 
 def die_of(chip: Chip) -> float | None:
@@ -106,7 +112,7 @@ def rival_from(
     ratios = [ours / base if base else None for ours, base in zip(own, throughputs, strict=True)]
     mean = _mean(ratios, [float(model["weight"]) for model in result["models"]])
     waterfalls = tuple(tuple(rows) or None for rows in steps)
-    return Rival(name, title, tuple(throughputs), tuple(ratios), mean, band, die_mm2, waterfalls)
+    return Rival(name, called(name), title, tuple(throughputs), tuple(ratios), mean, band, die_mm2, waterfalls)
 
 
 def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:

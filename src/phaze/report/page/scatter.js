@@ -83,7 +83,7 @@ if (all) {
     head.append(cell("", "", "td"), cell("A", "r", "th")); head.children[1].scope = "col";
     if (both) { head.append(cell("B", "r", "th"), cell("B vs A", "r", "th")); head.children[2].scope = head.children[3].scope = "col"; }
     top.append(head);
-    const row = (name, of, gap) => { const tr = made("tr"), th = made("th", name); th.scope = "row"; tr.append(th, cell(of(a), "r")); if (both) tr.append(cell(of(b), "r"), cell(gap ? gap() : "", "r")); body.append(tr); };
+    const row = (name, of, gap) => { const tr = made("tr"), th = made("th", name), kind = gap ? "r" : "r words"; th.scope = "row"; tr.append(th, cell(of(a), kind)); if (both) tr.append(cell(of(b), kind), cell(gap ? gap() : "", "r")); body.append(tr); };
     row("design", nameOf);
     for (const column of columns) row(column.name + (column.unit ? ", " + column.unit : ""), (at) => (exact[at] || !column.bound ? "" : "at most ") + shown(column.at[at]),
       () => column.at[a] ? (column.at[b] / column.at[a] >= 1 ? "+" : "") + ((column.at[b] / column.at[a] - 1) * 100).toFixed(1) + " %" : "");

@@ -5,7 +5,7 @@ flat the optimum and how far it is proved; then all chips, what more would buy, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +14,23 @@ from phaze.report.answer_words import PROVISIONAL, basis_words, job_words
 from phaze.report.explanation_file import ExplanationTable, explanation_in
 from phaze.report.page.cloud import cloud_view, numbers
 from phaze.report.page.die import die_view
+from phaze.report.page.marginal_view import gain_bars, marginals_lead, near_miss_words, neighbour_rows
 from phaze.report.page.memory_view import MemoryView, memory_view
+from phaze.report.page.models_view import models_lead, whole_plan
 from phaze.report.page.operators import OperatorsView, operators_view
-from phaze.report.page.plan_view import badges, digits
+from phaze.report.page.plan_view import badges
 from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered
 from phaze.report.page.rival import Rival, rival_of
+from phaze.report.page.rivals_view import baselines_of, kept_rivals
 from phaze.report.page.search_view import (
     RETICLE_MM2,
-    BarRow,
     chip_words,
     flat_of,
     physical_of,
     plausible_of,
-    times_words,
-    title_of,
     top_of,
-    versus_of,
 )
-from phaze.report.page.stacked_view import stacked_times
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
 from phaze.report.run_sheet import flops_text, training_rows
@@ -42,7 +40,6 @@ from phaze.search.journal import PrunedChip
 from phaze.search.reopened import place_of
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import ModelTask, SearchJob, networks_of
-from phaze.units import show
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,93 +75,17 @@ def tasks_on(job: SearchJob, opened: EnumeratedSpace, number: int) -> tuple[Mode
     return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 
 
-def _whole(model: Mapping[str, Any]) -> dict[str, Any]:
-    """The plan of a model's table, with what the table says of it."""
-    stated = {key: model[key] for key in ("microbatch", "zero", "sequence_parallel", "offloaded_bytes") if key in model}
-    return {**model["plan"], **stated}
-
-
 def _model_view(key: str, model: Mapping[str, Any], story: Story) -> ModelView:
     headroom = float((model.get("memory_left") or {}).get("headroom", 0.0))
     return ModelView(
         key=key,
         name=story.name,
-        badges=badges(_whole(model)),
+        badges=badges(whole_plan(model)),
         time=time_view(story),
         memory=memory_view(story.plan, story.hbm_bytes, headroom),
         timeline=timeline_view(story),
         operators=operators_view(story),
     )
-
-
-def _model_rows(result: Mapping[str, Any], stories: Sequence[Story], rival: Rival | None) -> list[tuple[str, ...]]:
-    """Every model: throughput, ratio to the baseline, regret, plan, energy."""
-    regrets = result["objective"].get("regrets") or [None] * len(stories)
-    ratios = (None,) * len(stories) if rival is None else rival.ratios
-    return [
-        (
-            model["name"] + ("" if model["weight"] == 1 else f", weight {model['weight']:g}"),
-            f"{digits(model['tokens_per_s_per_device'])}",
-            "-" if ratio is None else times_words(ratio),
-            "-" if regret is None else f"{100 * regret:.1f} %",
-            f"{100 * model['mfu']:.1f} %",
-            show(model["batch_s"], "s"),
-            ", ".join(badges(_whole(model))),
-            f"{show(model['energy_j'] / story.batch, 'J')} a sequence",
-            f"{show(model['power_w'], 'W')}",
-        )
-        for model, story, ratio, regret in zip(result["models"], stories, ratios, regrets, strict=True)
-    ]
-
-
-MODEL_HEADS = (
-    ("Model", False),
-    ("tokens/s a device", True),
-    ("vs baseline", True),
-    ("regret", True),
-    ("MFU", True),
-    ("step", True),
-    ("Plan", False),
-    ("energy", True),
-    ("power in use", True),
-)
-
-
-def _gain_bars(said: ExplanationTable) -> list[BarRow]:
-    """What more of each resource buys, as bars; those that buy nothing last."""
-    rows = sorted(said.marginals, key=lambda one: -one.gain)
-    most = max((abs(one.gain) for one in rows), default=1.0) or 1.0
-    return [
-        BarRow(
-            f"{one.resource}: {one.now:.4g} + {one.more:.3g} {one.unit}".strip(),
-            max(0.0, one.gain) / most,
-            "does not fit" if one.gain <= -1 else f"{100 * one.gain:+.1f} %",
-            "" if one.chip == said.chip else "another chip",
-            one is rows[0],
-        )
-        for one in rows
-    ]
-
-
-def _neighbour_rows(said: ExplanationTable) -> list[tuple[str, str, str, str]]:
-    return [
-        (
-            one.axis.replace("_", " "),
-            f"{one.value:.4g}",
-            "does not fit" if one.gain <= -1 else f"{100 * one.gain:+.1f} %",
-            one.refused or ("slower" if one.gain < 0 else ""),
-        )
-        for one in said.neighbours
-    ]
-
-
-def _near_misses(said: ExplanationTable) -> list[str]:
-    """Better chips one step away that a limit of the space refuses, best first."""
-    found = sorted((one for one in said.neighbours if one.refused and one.gain >= 0.005), key=lambda one: -one.gain)
-    return [
-        f"{one.axis.replace('_', ' ')} {one.value:.4g} would give {100 * one.gain:+.1f} %, refused: {one.refused}."
-        for one in found[:3]
-    ]
 
 
 def _assumed(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
@@ -182,24 +103,25 @@ def _assumed(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
     return [f"Times: {basis_words(result)}", f"Job: {job_words(result)}", *runs, *notes]
 
 
-def _outlines(rival: Rival | None) -> list[tuple[str, float, bool]]:
-    found = [("reticle", RETICLE_MM2, False)]
-    return [*found, (rival.name, rival.die_mm2, True)] if rival is not None and rival.die_mm2 else found
-
-
 def chip_context(
-    job: SearchJob, result: Mapping[str, Any], chip: Chip, stories: Sequence[Story], rival: Rival | None
+    job: SearchJob,
+    result: Mapping[str, Any],
+    chip: Chip,
+    stories: Sequence[Story],
+    rivals: Sequence[Rival],
+    said: ExplanationTable | None = None,
 ) -> dict[str, Any]:
-    """A chip beside its baseline, and every model on it; ``result`` has what ``phaze.result/1`` says of both."""
+    """A chip beside its baselines, and every model on it; ``result`` has what ``phaze.result/1`` says of it."""
     binding, physical = physical_of(job, result)
+    known = [(rival.name, rival.die_mm2, True) for rival in rivals[:1] if rival.die_mm2]
+    die = die_view(chip, [("reticle", RETICLE_MM2, False), *known])
     return {
         "name": str(result["name"]),
         "top": top_of(job, result, chip),
-        "title": title_of(result, rival),
         "chip": chip_words(result),
         "chip_name": str(result["chip"]["name"]),
-        "die": die_view(chip, _outlines(rival)),
-        "versus": versus_of(result, rival),
+        "die": replace(die, outlines=tuple(line for line in die.outlines if not line.known)),
+        "baselines": baselines_of(result, stories, rivals, die, said),
         "binding": binding,
         "physical": physical,
         "plausible": plausible_of(result),
@@ -207,9 +129,8 @@ def chip_context(
             _model_view(f"m{at}", model, story)
             for at, (model, story) in enumerate(zip(result["models"], stories, strict=True))
         ],
-        "stacked": stacked_times(stories, rival),
-        "heads": MODEL_HEADS,
-        "model_rows": _model_rows(result, stories, rival),
+        "stacked": any(any(rival.steps) for rival in rivals),
+        "models_lead": models_lead(result, said),
         "assumed": _assumed(job, result),
         "rules": job.rules,
     }
@@ -221,17 +142,17 @@ def timelines_of(stories: Sequence[Story]) -> dict[str, Any]:
     return {f"m{at}": timeline_numbers(flow, tail_of(story)) for at, story, flow in flows if flow is not None}
 
 
-def _context(run: Run) -> dict[str, Any]:
+def _context(run: Run, said: ExplanationTable | None) -> dict[str, Any]:
     """What is a search's own: flatness, what more would buy, how every chip was decided, the study."""
     result = run.result
     exact = [one.score for one in run.evaluated if not one.error]
-    said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
     return {
         "flat": flat_of(result, exact, said),
         "provisional": PROVISIONAL if result.get("provisional") else "",
-        "marginals": [] if said is None else _gain_bars(said),
-        "neighbours": [] if said is None else _neighbour_rows(said),
-        "near_misses": [] if said is None else _near_misses(said),
+        "marginals": [] if said is None else gain_bars(said),
+        "marginals_lead": "" if said is None else marginals_lead(said),
+        "neighbours": [] if said is None else neighbour_rows(said),
+        "near_misses": [] if said is None else near_miss_words(said),
         "closed": proof_rows(result["certificate"]),
         "where": run.where,
         "certificate": (Path(run.where) / "certificate.json").is_file(),
@@ -250,9 +171,12 @@ def search_page(run: Run) -> str:
         searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact")
         for task, found in zip(tasks_on(run.job, opened, number), run.result["models"], strict=True)
     ]
-    rival = None if run.result.get("provisional") else rival_of(run.job, run.result)
+    result = run.result
+    said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
+    rival = None if result.get("provisional") else rival_of(run.job, result)
+    rivals = [] if rival is None else [rival, *kept_rivals(result, said, rival.key)]
     cloud = cloud_of(run.job, opened, run.result, run.closed, run.evaluated)
-    own = {**chip_context(run.job, run.result, chip, stories, rival), **_context(run)}
+    own = {**chip_context(run.job, result, chip, stories, rivals, said), **_context(run, said)}
     context = {"view": {**own, "cloud": cloud_view(cloud)}, "title": f"phaze: {run.result['name']}"}
-    scripts = ("scatter.js", "timeline.js", "plan.js")
+    scripts = ("scatter.js", "timeline.js", "plan.js", "baseline.js")
     return rendered("search.html", context, scripts, {"scatter": numbers(cloud), "timelines": timelines_of(stories)})

@@ -10,7 +10,7 @@ from phaze.report.answer_words import network_words
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.page.plan_view import digits, percent
 from phaze.report.page.rival import Rival
-from phaze.report.page.words import counted
+from phaze.report.page.words import counted, times_words
 from phaze.search.task import SearchJob
 from phaze.units import show
 
@@ -25,24 +25,14 @@ SHOWN_SHIPPED = 3
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """A named bar; ``on`` is the answer's own."""
+    """A named bar; ``on`` is the answer's own, ``ends`` its band, if it has one."""
 
     name: str
     width: float
     value: str
     note: str
     on: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Versus:
-    """Throughput beside the baseline."""
-
-    headline: str
-    against: str
-    pill: str
-    note: str
-    rows: tuple[BarRow, ...]
+    ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +59,6 @@ class Flat:
 def gap_words(gap: float) -> str:
     """A gap as a person reads it."""
     return "0 %" if gap <= EXACT else f"{100 * gap:.2g} %" if gap < 0.1 else f"{100 * gap:.0f} %"
-
-
-def times_words(ratio: float) -> str:
-    """A ratio to a baseline: two decimals, or two digits where these would say nothing."""
-    return f"{ratio:.2f} ×" if ratio >= 0.095 else f"{ratio:.2g} ×"
 
 
 def chip_words(result: Mapping[str, Any]) -> str:
@@ -103,37 +88,6 @@ def title_of(result: Mapping[str, Any], rival: Rival | None) -> str:
     return f"A {size} trains {what} {times_words(rival.mean)} as fast as {rival.name}."
 
 
-def versus_of(result: Mapping[str, Any], rival: Rival | None) -> Versus | None:
-    """The ratio to the baseline, with its band."""
-    if rival is None:
-        return None
-    rows = []
-    for model, base, ratio in zip(result["models"], rival.throughputs, rival.ratios, strict=True):
-        most = max(float(model["throughput_per_s"]), base or 0.0)
-        unit, name = "sequences/s", model["name"]
-        ours = f"{digits(model['throughput_per_s'])} {unit}"
-        theirs = "does not fit" if base is None else f"{digits(base)} {unit}"
-        said = "" if ratio is None else times_words(ratio)
-        name = f"{name}, " if len(result["models"]) > 1 else ""
-        rows.append(BarRow(f"{name}this chip", float(model["throughput_per_s"]) / most, ours, said, True))
-        rows.append(BarRow(f"{name}{rival.name}", (base or 0.0) / most, theirs, "", False))
-    if rival.mean is None:
-        headline, against = "no ratio", f"a model does not fit on {rival.name}"
-    else:
-        several = ", geometric mean" if len(rows) > 2 else ""
-        headline, against = times_words(rival.mean), f"{rival.title}{several}"
-    ends = rival.ends
-    if ends is None:
-        note = "Every peak reached on both: a comparison of designs, no forecast."
-    else:
-        note = (
-            f"Between {ends[0]:.2f} and {ends[1]:.2f} × were the errors of both independent; they share their "
-            "constants, so most of it is common. Same software, placement searched for each."
-        )
-    pill = f"± {rival.band:.0%} each".replace("%", " %") if rival.band else "ideal peaks"
-    return Versus(headline, against, pill, note, tuple(rows))
-
-
 def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
     """The limits of the space that the chip stands at."""
     chip = result["chip"]
@@ -158,7 +112,8 @@ def physical_of(job: SearchJob, result: Mapping[str, Any]) -> tuple[str, tuple[t
         key: "" if limits.get(key) is None else f" of {limits[key]:,.4g} allowed" for key in ("area", "power", "usd")
     }
     clusters = chip.get("clusters") or {}
-    die = f"{chip['area_mm2']:.0f} mm²" + (f", die {clusters['die_mm2']:.0f}" if clusters.get("die_mm2") else "")
+    edge = float(clusters.get("die_mm2") or 0.0)  # HBM stacks along its edges may ask for a larger die
+    die = f"{chip['area_mm2']:.0f} mm²" + (f", die {edge:.0f}" if edge > 1.005 * chip["area_mm2"] else "")
     spare = f"{clusters['built']} clusters built, {clusters['count']} used" if clusters else ""
     rows = [
         ("process", str(result["setting"]["process"])),
@@ -230,12 +185,13 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float], said: Explanation
     rows.append((f"within {percent(near['within'])}, at most", f"{near['at_most']:,}"))
     if said is not None and said.flatness is not None:
         flat, least = said.flatness, said.flatness.smallest
-        rows = [(f"within {percent(flat.within)}, counted exactly", f"{flat.count:,}")]
+        counts = [(one.within, one.count) for one in flat.counts] or [(flat.within, flat.count)]
+        rows = [(f"within {percent(share)}, exact", f"{count:,}") for share, count in counts]
         rows.append(("the smallest of them", f"{least.area_mm2:.0f} mm2, loses {100 * least.loss:.1f} %"))
     ends = [f"{one['axis'].replace('_', ' ')} ({one['end']})" for one in result.get("at_ends", ())]
     words = "Exact: evaluated chips alone; the last counts every chip that a lower bound does not rule out."
     if said is not None and said.flatness is not None:
-        words = "By phaze explain, which evaluated every chip that may be as good."
+        words = f"{said.flatness.words} Every chip that may be as good was evaluated (phaze explain)."
     words += (
         f" The answer lies at the end of the axes {', '.join(ends)}: a wider space may hold better." if ends else ""
     )

@@ -13,14 +13,16 @@ for (const table of document.querySelectorAll("table[data-paged]")) {
   };
   before.addEventListener("click", () => { page--; show(); });
   after.addEventListener("click", () => { page++; show(); });
-  for (const button of table.querySelectorAll("th button")) button.addEventListener("click", () => {
-    const head = button.closest("th"), at = head.cellIndex, down = head.getAttribute("aria-sort") !== "descending";
+  const sorted = (head) => {
+    const at = head.cellIndex, down = head.getAttribute("aria-sort") !== "descending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const value = (row) => { const cell = row.cells[at], number = Number(cell.dataset.value); return cell.dataset.value !== undefined && Number.isFinite(number) ? number : cell.textContent.trim(); };
     order = [...rows].sort((a, b) => { const u = value(a), v = value(b), gap = typeof u === "number" && typeof v === "number" ? u - v : String(u).localeCompare(String(v)); return down ? -gap : gap; });
     page = 0; show();
-  });
+  };
+  for (const button of table.querySelectorAll("th button")) button.addEventListener("click", () => sorted(button.closest("th")));
+  if (table.dataset.sorted) sorted(table.tHead.rows[0].cells[Number(table.dataset.sorted)]);
   const seek = document.querySelector('[data-seeks="' + table.id + '"]');
   let words = "";
   const sifted = (set) => { const text = words; kept = !set && !text ? null : new Set(rows.filter((row) => (!set || set.has(Number(row.dataset.at))) && (!text || row.textContent.toLowerCase().includes(text))).map((row) => Number(row.dataset.at))); page = 0; show(); };

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phaze.report.page.rival import Rival
-from phaze.report.page.search_view import times_words
+from phaze.report.page.words import times_words
 from phaze.report.view_model import Story
 from phaze.report.waterfall import Step
 from phaze.units import show

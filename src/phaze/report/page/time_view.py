@@ -208,7 +208,7 @@ def timeline_view(story: Story) -> TimelineView:
     kind = name if flow.chunks == 1 else f"{name}, {flow.chunks} virtual stages a device, later ones paler"
     counts = f"{counted(stages, 'stage')}, {counted(rounds, 'microbatch', 'microbatches')}"
     about = (
-        f"{replica}: {counts}, {kind}. {100 * idle:.1f} % of the pipeline is idle. As events the step takes "
+        f"{replica}: {counts}, {kind}. {100 * max(0.0, idle):.1f} % of the pipeline is idle. As events the step takes "
         f"{show(plan['simulated_s'], 's')}; the plan is judged by its formula, {show(plan['batch_s'], 's')}.{inside}"
     )
     again = any(stage["recompute"] != "none" for stage in plan["stages"])

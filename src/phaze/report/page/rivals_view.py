@@ -1,0 +1,158 @@
+"""The answer beside each chip that it can be compared with: one of them is chosen, and the whole page follows.
+
+this chip against S     its ratio to S (:mod:`phaze.report.page.rival`)
+chip R against S        ratio to S / ratio to R, for every other chip R
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from phaze.report.explanation_file import ExplanationTable
+from phaze.report.page.die import DieView, Outline
+from phaze.report.page.models_view import HEADS, known_columns, model_rows
+from phaze.report.page.plan_view import digits
+from phaze.report.page.rival import Rival, rival_from
+from phaze.report.page.search_view import BarRow, title_of
+from phaze.report.page.stacked_view import StackedTimes, stacked_times
+from phaze.report.page.words import times_words
+from phaze.report.view_model import Story
+from phaze.report.waterfall import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Throughput beside the baseline."""
+
+    headline: str
+    against: str
+    pill: str
+    note: str
+    rows: tuple[BarRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """All that a page says beside one baseline; without one of them only the chip's own figures. ``outline`` is its die
+    on the scale of the picture, ``too_large`` says that it does not fit in there."""
+
+    key: str
+    name: str
+    title: str
+    versus: Versus | None
+    outline: Outline | None
+    too_large: str
+    heads: Sequence[tuple[str, bool]]
+    rows: Sequence[Sequence[str]]
+    stacked: StackedTimes | None
+
+
+def kept_rivals(result: Mapping[str, Any], said: ExplanationTable | None, besides: str) -> list[Rival]:
+    """The chips that phaze explain --beside priced, all but one; only those that have every model of the answer."""
+    found = []
+    for one in [] if said is None else said.beside:
+        models = {model.name: model for model in one.models}
+        own = [models.get(model["name"]) for model in result["models"]]
+        if one.chip == besides or None in own:
+            continue
+        there = [model for model in own if model is not None]
+        steps = [[Step(step.name, step.seconds, "") for step in model.steps] for model in there]
+        rates = [model.throughput_per_s for model in there]
+        found.append(rival_from(result, one.chip, one.title, rates, steps, one.band, one.die_mm2))
+    return found
+
+
+def _by_model(result: Mapping[str, Any], rival: Rival) -> list[BarRow]:
+    """Every model on the chip and on its one baseline."""
+    rows = []
+    for model, base, ratio in zip(result["models"], rival.throughputs, rival.ratios, strict=True):
+        most = max(float(model["throughput_per_s"]), base or 0.0)
+        unit, name = "sequences/s", f"{model['name']}, " if len(result["models"]) > 1 else ""
+        ours = f"{digits(model['throughput_per_s'])} {unit}"
+        theirs = "does not fit" if base is None else f"{digits(base)} {unit}"
+        said = "" if ratio is None else times_words(ratio)
+        rows.append(BarRow(f"{name}this chip", float(model["throughput_per_s"]) / most, ours, said, True))
+        rows.append(BarRow(f"{name}{rival.name}", (base or 0.0) / most, theirs, "", False))
+    return rows
+
+
+def _by_chip(rival: Rival, rivals: Sequence[Rival]) -> list[BarRow]:
+    """All chips against one of them, slowest first; the answer with its band."""
+    mean, ends = rival.mean or 1.0, rival.ends
+    found = [(one.name, mean / one.mean, False) for one in rivals if one.mean]
+    found.append(("this chip", mean, True))
+    most = max([value for _, value, _ in found] + ([ends[1]] if ends else []))
+    return [
+        BarRow(
+            name,
+            value / most,
+            times_words(value),
+            "baseline" if name == rival.name else "",
+            on,
+            (ends[0] / most, ends[1] / most) if on and ends else None,
+        )
+        for name, value, on in sorted(found, key=lambda one: one[1])
+    ]
+
+
+def versus_of(result: Mapping[str, Any], rival: Rival, rivals: Sequence[Rival]) -> Versus:
+    """The ratio to the baseline, with its band."""
+    rows = _by_chip(rival, rivals) if len(rivals) > 1 and rival.mean else _by_model(result, rival)
+    if rival.mean is None:
+        headline, against = "no ratio", f"a model does not fit on {rival.name}"
+    else:
+        several = f", geometric mean of {len(result['models'])} models" if len(result["models"]) > 1 else ""
+        headline, against = times_words(rival.mean), f"{rival.title}{several}"
+    ends = rival.ends
+    if ends is None:
+        note = "Every peak reached on both: a comparison of designs, no forecast."
+    else:
+        note = (
+            f"Between {ends[0]:.2f} and {ends[1]:.2f} × were the errors of both independent; they share their "
+            "constants, so most of it is common. Same software, placement searched for each."
+        )
+    pill = f"± {rival.band:.0%} each".replace("%", " %") if rival.band else "ideal peaks"
+    return Versus(headline, against, pill, note, tuple(rows))
+
+
+def _models(
+    result: Mapping[str, Any], stories: Sequence[Story], rival: Rival | None, said: ExplanationTable | None
+) -> tuple[list[tuple[str, bool]], list[list[str]]]:
+    """The table of models, without columns of which nothing is known."""
+    rows = model_rows(result, stories, rival, said)
+    kept = known_columns(rows)
+    heads = [(f"vs {rival.name}" if rival and name == "vs baseline" else name, number) for name, number in HEADS]
+    return [heads[at] for at in kept], [[row[at] for at in kept] for row in rows]
+
+
+def baselines_of(
+    result: Mapping[str, Any],
+    stories: Sequence[Story],
+    rivals: Sequence[Rival],
+    die: DieView,
+    said: ExplanationTable | None = None,
+) -> list[Baseline]:
+    """What the page says beside each baseline, the study's own first; one without a baseline where there is none."""
+    if not rivals:
+        return [
+            Baseline("none", "", title_of(result, None), None, None, "", *_models(result, stories, None, said), None)
+        ]
+    total, found = float(result["chip"]["area_mm2"]), []
+    for rival in rivals:
+        side = None if rival.die_mm2 is None else die.side * sqrt(rival.die_mm2 / total)
+        words = "" if rival.die_mm2 is None else f"{rival.name} {rival.die_mm2:.0f} mm²"
+        fits = side is not None and side <= 100.0 + 1e-6
+        found.append(
+            Baseline(
+                rival.key,
+                rival.name,
+                title_of(result, rival),
+                versus_of(result, rival, rivals),
+                Outline(words, side, True) if side is not None and fits else None,
+                "" if side is None or fits else f"{words}: larger than this picture.",
+                *_models(result, stories, rival, said),
+                stacked_times(stories, rival),
+            )
+        )
+    return found
