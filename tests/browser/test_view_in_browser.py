@@ -111,4 +111,12 @@ def test_a_search_under_way_is_watched(served: ViewServer, open_page: OpenPage) 
     assert page.locator("#live-best").inner_text() == "1.1"
     assert page.locator("#live-gap").inner_text() == "9.09 %"
     assert page.evaluate("document.getElementById('course-plot').toDataURL().length") > 3000
+    assert page.evaluate("document.getElementById('gap-plot').toDataURL().length") > 2000
+    page.locator("summary").click()
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#course-rows tr").all()]
+    assert rows[0] == ["2", "1.1", "1", "9.09 %", "9", "90", "1"] and [row[3] for row in rows] == [
+        "9.09 %",
+        "20 %",
+        "-",
+    ]
     assert found.faults == []

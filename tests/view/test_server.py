@@ -26,6 +26,8 @@ def root(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / PROGRESS).write_text(json.dumps({"schema": "phaze.progress/1", "rows": rows}))
     os.utime(tmp_path / "runs/old" / PROGRESS, (1, 1))
+    (tmp_path / "runs/begun").mkdir()  # its space is being bounded: there is no course yet
+    (tmp_path / "runs/begun/journal.sqlite").write_bytes(b"")
     (tmp_path / "runs/broken").mkdir()
     (tmp_path / "runs/broken/result.json").write_text('{"schema": 1}')
     job = {"model": MARKUP, "devices": 8, "chip": "h100"}
@@ -61,6 +63,7 @@ def test_runs_are_found_by_their_files_and_links_are_not_followed(root: Path) ->
     found = {run.name: (run.kind, run.status) for run in entries(root)}
     assert found == {
         "going": ("search", "running"),
+        "begun": ("search", "running"),
         "old": ("search", "stopped"),
         "broken": ("search", "damaged"),
         "plan.json": ("plan", "finished"),

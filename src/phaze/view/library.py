@@ -20,7 +20,8 @@ from phaze.report.page.search_view import gap_words
 from phaze.search.progress_file import PROGRESS
 
 KINDS = (("search", "result.json"), ("front", "front.json"), ("sweep", "sweep.json"))
-UNFINISHED = (PROGRESS, "journal.sqlite")
+JOURNAL = "journal.sqlite"
+UNFINISHED = (PROGRESS, JOURNAL)
 DEEPEST = 5
 """Folders below the given one: points of a sweep lie two below it."""
 MOST_RUNS = 2000
@@ -83,10 +84,11 @@ def entries(root: Path) -> list[Entry]:
 
 
 def _unfinished(here: Path, place: str, names: list[str]) -> Entry:
-    path = here / (PROGRESS if PROGRESS in names else "journal.sqlite")
-    changed = path.stat().st_mtime
-    running = PROGRESS in names and time() - changed < SILENT_S
-    status = "running" if running else "stopped"
+    """A search without a result: under way if its course or its journal changed lately. While it bounds the space for
+    the first time it has no course yet."""
+    kept = [here / name for name in names if name == PROGRESS or name.startswith(JOURNAL)]
+    changed = max(path.stat().st_mtime for path in kept)
+    status = "running" if time() - changed < SILENT_S else "stopped"
     return Entry(key_of(place), here, place, "search", status, changed, "", {})
 
 

@@ -22,25 +22,41 @@ if (table) {
 }
 const plot = document.getElementById("course-plot");
 if (plot) {
+  // Rows that the table keeps: as many as a screen shows.
+  const kept = 15;
   let rows = [], at = {};
-  const draw = () => {
-    const ratio = window.devicePixelRatio || 1, wide = plot.clientWidth, high = plot.clientHeight;
+  const gapOf = (row) => row[at.best] && row[at.lower] !== null ? Math.max(0, 1 - row[at.lower] / row[at.best]) * 100 : null;
+  // Lines over time, each (tint, value of a row); what there is not yet is left out.
+  const course = (canvas, lines, floor, unit) => {
+    const ratio = window.devicePixelRatio || 1, wide = canvas.clientWidth, high = canvas.clientHeight;
     if (!wide) return;
-    plot.width = wide * ratio; plot.height = high * ratio;
-    const pen = plot.getContext("2d"); pen.scale(ratio, ratio); pen.font = "12px system-ui, sans-serif";
-    const values = rows.flatMap((row) => [row[at.best], row[at.lower]]).filter((value) => value !== null);
+    canvas.width = wide * ratio; canvas.height = high * ratio;
+    const pen = canvas.getContext("2d"); pen.scale(ratio, ratio); pen.font = "12px system-ui, sans-serif";
+    const values = rows.flatMap((row) => lines.map(([, of]) => of(row))).filter((value) => value !== null);
     if (!values.length) return;
-    const low = Math.min(...values) * 0.98, top = Math.max(...values) * 1.02, end = Math.max(1, rows[rows.length - 1][at.seconds]);
-    const x = (time) => 62 + time / end * (wide - 76), y = (value) => high - 30 - (value - low) / (top - low || 1) * (high - 50);
+    const low = floor === null ? Math.min(...values) * 0.98 : floor, top = Math.max(...values) * 1.02 || 1, end = Math.max(1, rows[rows.length - 1][at.seconds]);
+    const x = (time) => 62 + time / end * (wide - 76), y = (value) => high - 30 - (value - low) / (top - low || 1) * (high - 50), steps = high > 200 ? 4 : 2;
     pen.fillStyle = colour("soft");
-    for (let step = 0; step <= 4; step++) { const value = low + (top - low) * step / 4; pen.textAlign = "right"; pen.fillText(shown(value), 56, y(value) + 4); pen.textAlign = "center"; pen.fillText(shown(end * step / 4) + " s", x(end * step / 4), high - 10); }
-    for (const [name, tint] of [["best", "tensor"], ["lower", "front"]]) {
+    for (let step = 0; step <= steps; step++) { const value = low + (top - low) * step / steps; pen.textAlign = "right"; pen.fillText(shown(value) + unit, 56, y(value) + 4); }
+    for (let step = 0; step <= 4; step++) { pen.textAlign = step === 4 ? "right" : "center"; pen.fillText(shown(end * step / 4) + " s", x(end * step / 4), high - 10); }
+    for (const [tint, of] of lines) {
       pen.strokeStyle = colour(tint); pen.lineWidth = 2; pen.beginPath();
       let drawn = false;
-      for (const row of rows) if (row[at[name]] !== null) { if (drawn) pen.lineTo(x(row[at.seconds]), y(row[at[name]])); else pen.moveTo(x(row[at.seconds]), y(row[at[name]])); drawn = true; }
-      if (rows.length === 1 && drawn) pen.lineTo(x(end), y(rows[0][at[name]]));
+      for (const row of rows) { const value = of(row); if (value !== null) { if (drawn) pen.lineTo(x(row[at.seconds]), y(value)); else pen.moveTo(x(row[at.seconds]), y(value)); drawn = true; } }
       pen.stroke();
+      pen.fillStyle = colour(tint);
+      if (rows.length < 60) for (const row of rows) if (of(row) !== null) { pen.beginPath(); pen.arc(x(row[at.seconds]), y(of(row)), 3.5, 0, 7); pen.fill(); }
     }
+  };
+  const draw = () => {
+    course(plot, [["tensor", (row) => row[at.best]], ["front", (row) => row[at.lower]]], null, "");
+    course(document.getElementById("gap-plot"), [["buffer", gapOf]], 0, " %");
+    const { made } = window.phaze, cell = (text) => made("td", text, "r"), number = (value) => value === null ? "-" : shown(value);
+    document.getElementById("course-rows").replaceChildren(...rows.slice(-kept).reverse().map((row) => {
+      const line = made("tr"), gap = gapOf(row);
+      line.append(cell(number(row[at.seconds])), cell(number(row[at.best])), cell(number(row[at.lower])), cell(gap === null ? "-" : shown(gap) + " %"), ...["evaluated", "bound", "open"].map((name) => cell(row[at[name]].toLocaleString("en"))));
+      return line;
+    }));
   };
   const ask = async () => {
     try {
@@ -52,13 +68,16 @@ if (plot) {
         const put = (name, text) => { document.getElementById("live-" + name).textContent = text; };
         const best = last[at.best], lower = last[at.lower];
         put("best", best === null ? "-" : shown(best)); put("lower", lower === null ? "-" : shown(lower));
-        put("gap", best && lower ? shown(Math.max(0, 1 - lower / best) * 100) + " %" : "-");
+        put("gap", gapOf(last) === null ? "-" : shown(gapOf(last)) + " %");
         for (const name of ["evaluated", "bound", "open"]) put(name, last[at[name]].toLocaleString("en"));
       }
       draw();
-      if (found.status === "stopped") { document.getElementById("live-title").textContent = document.getElementById("live-title").textContent.replace(/running$/, "stopped"); return; }
-    } catch { return; }
-    setTimeout(ask, 1000);
+      const title = document.getElementById("live-title");
+      title.textContent = title.textContent.replace(/(running|stopped)$/, found.status);
+      document.getElementById("live-note").textContent = found.status === "stopped" ? "It was stopped; the same command resumes it."
+        : rows.length ? "Refreshed every second; the page of the run opens when it ends." : "Every chip of the space is bounded first: figures follow.";
+      setTimeout(ask, found.status === "stopped" ? 3000 : 1000);
+    } catch { document.getElementById("live-note").textContent = "The server has ended."; }
   };
   redraw.push(draw);
   ask();
