@@ -4,7 +4,7 @@ The seconds are those of :mod:`phaze.evaluate.layer_times`, for one chip, under 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from phaze.hardware.cluster import Cluster
 from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
 from phaze.schedule.problem import Problem, Schedule
-from phaze.schedule.solve import KnownPart, Limits, Scheduler
+from phaze.schedule.solve import Known, KnownPart, Limits, Scheduler
 
 Floats = NDArray[np.float64]
 
@@ -79,10 +79,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingEffort:
-    """How schedules are found, and how much is spent on one."""
+    """How schedules are found, and how much is spent on one; ``known``: those that were found before, by what they
+    depend on, where passes are looked at several times."""
 
     limits: Limits | None = None
     scheduler: Scheduler = "exact"
+    known: Known | None = field(default=None, compare=False, repr=False)
 
 
 EXACT = SchedulingEffort()
@@ -162,7 +164,7 @@ def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Sc
     if not one.works:
         return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
     works = work_times(one.works, chips, setting.constants, one.rule)
-    device = one.device_s(one.times(works, 0, chips), effort.limits, scheduler=effort.scheduler)
+    device = one.device_s(one.times(works, 0, chips), effort.limits, effort.known, scheduler=effort.scheduler)
     pass_s = float(one.with_host(device)[0])
     waits_s, apart = np.array(one.waits_s), one.rule.network_apart
     return PassCost(works.spread_s[:, 0], waits_s, float(device[0]), pass_s, apart)
@@ -206,7 +208,7 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
 
 def layer_costs(model: Model, setting: Setting, effort: SchedulingEffort = EXACT) -> tuple[LayerCost, ...]:
     """Every distinct layer of a model, under its stack's schedule rule."""
-    chips, known = chip_set([setting.chip]), dict[str, KnownPart]()
+    chips, known = chip_set([setting.chip]), dict[str, KnownPart]() if effort.known is None else effort.known
     layers = ruled_layers(model, setting.machine)
     found = several_layer_times(
         layers,

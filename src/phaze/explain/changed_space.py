@@ -8,7 +8,8 @@ holds less. So with the run's lower bound L on the score of a chip
 
 where time alone counts. Where rates of HBM, links or software change too, by a factor of at most m > 1, L is divided by
 m: no part of a batch is more than m f' / f times as fast. Chips that the change brings into the space, and all of them
-under other objectives, are looked at as in any search.
+under other objectives, are looked at as in any search. Chips of cores run at the clock of their base: where that and
+the models stay, L holds as it is.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError
 from phaze.explain.question import Question, best_with, score_on
+from phaze.search.chips import SpaceChips
 from phaze.search.clustered_chips import ClusterChips
+from phaze.search.shared import chip_rows
 from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.task import SearchJob
 
@@ -46,6 +49,20 @@ def candidates(question: Question, changed: ClusterChips, job: SearchJob, rates:
     return np.flatnonzero(bound <= reach * (1 + 1e-9))
 
 
+def candidates_of_cores(question: Question, changed: SpaceChips, job: SearchJob) -> NDArray[np.int64]:
+    """The same of chips of cores, which no limit of area, power or price makes faster or slower."""
+    old, every = question.opened, np.arange(len(changed))
+    same = job.models is question.job.models and job.space.base == question.job.space.base
+    if not (same and isinstance(old, SpaceChips)) or job.objective.needs_energy or job.space.own_links:
+        return every
+    before, after = chip_rows(old), chip_rows(changed)
+    order = np.argsort(before)
+    place = order[np.minimum(np.searchsorted(before, after, sorter=order), len(order) - 1)]
+    known = before[place] == after
+    reach = question.score if (after == before[question.number]).any() else np.inf
+    return np.flatnonzero(~known | (question.bounds[place] <= reach * (1 + 1e-9)))
+
+
 @dataclass(frozen=True, slots=True)
 class Winner:
     """The best chip of a changed space: its name, its identity and its score."""
@@ -62,6 +79,8 @@ def best_of_changed(question: Question, job: SearchJob, processes: int, rates: f
     opened = enumerate_space(job.space)
     if isinstance(opened, ClusterChips) and len(opened):
         opened = opened.taken(candidates(question, opened, job, rates))
+    elif isinstance(opened, SpaceChips) and len(opened):
+        opened = opened.taken(candidates_of_cores(question, opened, job))
     if not len(opened):
         return None
     if len(opened) == 1 and isinstance(opened, ClusterChips):  # all others are excluded by what the run proved

@@ -25,7 +25,7 @@ peak_i the batch on K devices is (:func:`account`)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -165,6 +165,7 @@ def plan_parts(
 ) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
     """The layers of a model in a setting, and their costs."""
     products = Products(setting.chip, setting.constants, {})
+    effort = effort if effort.known is not None else replace(effort, known={})
     costs, found = layer_costs(model, setting, effort), []
     every = stack_rules(setting.stack, setting.cluster).plain_layers
     graph, extras = placed_layers(model, costs, precision=setting.precision)

@@ -13,9 +13,10 @@ from typing import Any
 from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import UNNAMED
+from phaze.schedule.solve import Known
 from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
-from phaze.search.reference import Choose, Offer, best_offer, energy_table, layers_on
+from phaze.search.reference import Choose, Offer, OpenLayers, best_offer, energy_table
 from phaze.search.task import Configuration, ModelTask, SearchJob, tasks_for
 
 KINDS = ("experts", "rule of thumb", "searched")
@@ -84,11 +85,15 @@ def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Spl
 
 
 def best_offers(
-    task: ModelTask, chip: Chip, kinds: Sequence[str], split: Split | None, objective: Objective
+    task: ModelTask,
+    chip: Chip,
+    kinds: Sequence[str],
+    split: Split | None,
+    objective: Objective,
+    parts: Known | None = None,
 ) -> dict[str, Offer | None]:
-    """For each kind of placement the plan of a model with the least value on a chip."""
-    table = energy_table(chip) if objective.needs_energy else None
-    layers = [layers_on(task, graph, chip, table) for graph in range(len(task.graphs))]
+    """For each kind of placement the plan of a model with the least value on a chip; ``parts`` keeps schedules."""
+    layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, parts)
     chosen = {kind: partial(_choose, task, kind=kind, split=split) for kind in kinds}
     return {kind: best_offer(task, chip, objective, layers, choose) for kind, choose in chosen.items()}
 
@@ -120,8 +125,7 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
 
 def given_offer(task: ModelTask, chip: Chip, plan: GivenPlan, objective: Objective) -> Offer | None:
     """A given plan of a model on a chip, at its best recompute, sequence parallelism and stage of ZeRO."""
-    table = energy_table(chip) if objective.needs_energy else None
-    layers = [layers_on(task, graph, chip, table) for graph in range(len(task.graphs))]
+    layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None)
 
     def choose(configuration: Configuration) -> Choose | bool:
         graph = task.graphs[configuration.graph]

@@ -27,7 +27,7 @@ from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_at
 from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING, Schedule
-from phaze.schedule.solve import Limits, Scheduler
+from phaze.schedule.solve import Known, Limits, Scheduler
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.evaluated import Evaluated, ModelRun
@@ -56,7 +56,7 @@ class ScheduleMemo:
     """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work.
 
     ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
-    schedule that was solved, in order, where it is wanted.
+    schedule that was solved, in order, where it is wanted. ``parts``: answers of components, where others share them.
     """
 
     schedules: MutableMapping[bytes, Found] = field(default_factory=dict)
@@ -65,6 +65,7 @@ class ScheduleMemo:
     scheduler: Scheduler = "exact"
     frozen: bool = False
     kept: list[Schedule] | None = None
+    parts: Known | None = None
 
     @property
     def sentence(self) -> str:
@@ -89,7 +90,7 @@ def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) ->
     if key not in known.schedules:
         if known.frozen:
             raise OutOfTime
-        found = one.schedule(times, 0, limits_of(known.scheduler), scheduler=known.scheduler)
+        found = one.schedule(times, 0, limits_of(known.scheduler), known.parts, known.scheduler)
         known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found))
         if known.kept is not None:
             known.kept.append(found)

@@ -21,7 +21,7 @@ from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
-from phaze.schedule.solve import Scheduler
+from phaze.schedule.solve import Known, Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
@@ -165,11 +165,9 @@ def _device_floor(task: ModelTask, graph: RankGraph, layers: ReferenceLayers) ->
 def value_on(task: ModelTask, chip: Chip, objective: Objective, costs: Sequence[WorkTimes] | None = None) -> float:
     """The least value of a model on a chip with its own memory, over all its configurations; infinite if none fits.
     ``costs``: what the works of each graph take there, where that is known."""
-    table, count = energy_table(chip) if objective.needs_energy else None, len(task.graphs)
-    own = [None] * count if costs is None else costs
-    layers = [layers_on(task, graph, chip, table, costs=own[graph]) for graph in range(count)]
-    rates = chip_rates(objective, chip, task.training.devices)
-    return value_of(task, layers, chip.hbm.size_bytes, rates, table)
+    layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, costs=costs)
+    offer = best_offer(task, chip, objective, layers, lambda _: True)
+    return float("inf") if offer is None else offer.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,29 +181,86 @@ class Offer:
     value: float
 
 
+class OpenLayers:
+    """The layers of the graphs of a model on one chip, each worked out when it is asked for; joules where a ``table``
+    of energies is given; ``parts`` keeps the answers of schedules, ``costs`` are what the works of each graph take,
+    where that is known."""
+
+    def __init__(
+        self,
+        task: ModelTask,
+        chip: Chip,
+        table: EnergyModel | None,
+        parts: Known | None = None,
+        costs: Sequence[WorkTimes] | None = None,
+    ) -> None:
+        self.task, self.chip, self.table, self.parts = task, chip, table, parts
+        self.costs: Sequence[WorkTimes | None] = [None] * len(task.graphs) if costs is None else costs
+        self._exact: dict[int, ReferenceLayers] = {}
+        self._proved: dict[int, ReferenceLayers] = {}
+
+    def exact(self, graph: int) -> ReferenceLayers:
+        """Every pass of a graph scheduled."""
+        if graph not in self._exact:
+            memo = ScheduleMemo(parts=self.parts), b""
+            self._exact[graph] = layers_on(self.task, graph, self.chip, self.table, memo, costs=self.costs[graph])
+        return self._exact[graph]
+
+    def proved(self, graph: int) -> ReferenceLayers | None:
+        """What lists and duals prove of a graph at once; None where a formula gives it, or where energies, which hang
+        on the schedules, are wanted."""
+        if self.table is not None or graph in self._exact or self.task.graphs[graph].has_formula:
+            return None
+        if graph not in self._proved:
+            listed = layers_on(self.task, graph, self.chip, None, scheduler="list", costs=self.costs[graph])
+            least = replace(listed.exact, times=listed.exact.proved)
+            self._proved[graph] = replace(listed, exact=least)
+        return self._proved[graph]
+
+    def least_s(self, configuration: Configuration, choose: Choose | None) -> float:
+        """What no batch of a configuration undercuts, as far as that shows before schedules are solved; infinite where
+        nothing fits. Batch times never fall with those of layers."""
+        graph, least = configuration.graph, self.proved(configuration.graph)
+        if least is not None:
+            size = self.chip.hbm.size_bytes
+            return placed_on(self.task, configuration, least, size, None, np.inf, choose).batch_s
+        if self.table is not None:
+            return 0.0
+        return _device_floor(self.task, self.task.graphs[graph], self.exact(graph)) * (1 - BARELY)
+
+
 def best_offer(
     task: ModelTask,
     chip: Chip,
     objective: Objective,
-    layers: Sequence[ReferenceLayers],
+    layers: OpenLayers,
     choice: Callable[[Configuration], Choose | bool],
 ) -> Offer | None:
     """The plan of a model with the least value on a chip with its own memory; ``choice`` says whether a configuration
-    is placed, and how if not by the fastest plan."""
-    rates = chip_rates(objective, chip, task.training.devices)
-    table, found = energy_table(chip) if objective.needs_energy else None, list[Offer]()
-    for configuration in task.configurations:
+    is placed, and how if not by the fastest plan.
+
+    Configurations are looked at best bound first (:meth:`OpenLayers.least_s`); schedules are solved only where one may
+    still be the best."""
+    rates, hbm_bytes = chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes
+    found = list[tuple[int, Offer]]()
+    open_: list[tuple[float, int, Configuration, Choose | None]] = []
+    for number, configuration in enumerate(task.configurations):
         chosen = choice(configuration)
         if chosen is not False:
-            choose, best = None if chosen is True else chosen, min((one.value for one in found), default=np.inf)
-            below_s = float(rates.last_s(best, 0.0)) * (1 + BARELY) if table is None and best < np.inf else np.inf
-            placed = placed_on(
-                task, configuration, layers[configuration.graph], chip.hbm.size_bytes, table, below_s, choose
-            )
-            if placed.plan is not None:
-                value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
-                found.append(Offer(configuration, placed.plan, placed.problem.zero, value))
-    return min(found, key=lambda offer: offer.value, default=None)
+            choose = None if chosen is True else chosen
+            open_.append((layers.least_s(configuration, choose), number, configuration, choose))
+    for least_s, number, configuration, choose in sorted(open_, key=lambda row: row[:2]):
+        best = min((one.value for _, one in found), default=np.inf)
+        free = layers.table is not None or best == np.inf
+        below_s = np.inf if free else float(rates.last_s(best, 0.0)) * (1 + BARELY)
+        if least_s > below_s or least_s == np.inf:  # memory hangs on no second
+            break
+        own = layers.exact(configuration.graph)
+        placed = placed_on(task, configuration, own, hbm_bytes, layers.table, below_s, choose)
+        if placed.plan is not None:
+            value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
+            found.append((number, Offer(configuration, placed.plan, placed.problem.zero, value)))
+    return min(found, key=lambda own: (own[1].value, own[0]), default=(0, None))[1]
 
 
 def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:

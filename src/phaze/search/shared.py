@@ -40,7 +40,7 @@ def _family(job: SearchJob) -> tuple[object, ...]:
     return (space.base, space.own_links, layers, constants, energy)
 
 
-def _rows(opened: EnumeratedSpace) -> NDArray[np.void]:
+def chip_rows(opened: EnumeratedSpace) -> NDArray[np.void]:
     """A chip as one value that can be sorted and found: all its fields."""
     columns = [np.ascontiguousarray(column).view(np.int64) for column in opened.columns()]
     table = np.ascontiguousarray(np.stack(columns, axis=1))
@@ -77,7 +77,7 @@ class Shared:
 
     def layer_times(self, job: SearchJob, opened: EnumeratedSpace, work_out: Callable[[Integers], Times]) -> Times:
         """Bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not have."""
-        family, rows, every = _family(job), _rows(opened), np.arange(len(opened))
+        family, rows, every = _family(job), chip_rows(opened), np.arange(len(opened))
         if self.rows is None or family != self.family or not len(self.rows):
             times = work_out(every)
         elif np.array_equal(rows, self.rows):

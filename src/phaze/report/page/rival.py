@@ -12,12 +12,14 @@ from math import exp, log, sqrt
 from typing import Any
 
 from phaze.errors import PhazeError
+from phaze.evaluate.layers import SchedulingEffort
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import shipped_file
 from phaze.placement.answer import document_of
 from phaze.report.view_model import accounted
 from phaze.report.waterfall import Step
+from phaze.schedule.solve import Known
 from phaze.search.candidates import ChipToCompare, candidates_of
 from phaze.search.compare import best_offers
 from phaze.search.reference import Offer
@@ -68,10 +70,11 @@ def _mean(ratios: Sequence[float | None], weights: Sequence[float]) -> float | N
     return exp(sum(w * log(ratio) for w, ratio in zip(weights, ratios, strict=True) if ratio) / sum(weights))
 
 
-def _steps(task: ModelTask, offer: Offer, chip: Chip) -> tuple[Step, ...]:
+def _steps(task: ModelTask, offer: Offer, chip: Chip, parts: Known) -> tuple[Step, ...]:
     """Where the time of a model goes on the baseline."""
     model, job = task.graphs[offer.configuration.graph].model, task.training
-    _, steps = accounted(model, job.setting(chip), document_of(offer.plan), job.devices, job.batch, chip.name)
+    document, effort = document_of(offer.plan), SchedulingEffort(known=parts)
+    _, steps = accounted(model, job.setting(chip), document, job.devices, job.batch, chip.name, effort=effort)
     return steps
 
 
@@ -91,10 +94,11 @@ def priced_on(job: SearchJob, chip: Chip) -> PricedChip:
     candidate = candidates_of(job, [ChipToCompare(chip)])[0]
     rates: list[float | None] = []
     steps: list[tuple[Step, ...]] = []
+    parts: Known = {}
     for task in tasks_for(job, candidate.chip, candidate.own_links):
-        offer = best_offers(task, candidate.chip, ("searched",), None, job.objective)["searched"]
+        offer = best_offers(task, candidate.chip, ("searched",), None, job.objective, parts)["searched"]
         rates.append(None if offer is None else task.training.batch / offer.plan.batch_s)
-        steps.append(() if offer is None else _steps(task, offer, candidate.chip))
+        steps.append(() if offer is None else _steps(task, offer, candidate.chip, parts))
     return PricedChip(tuple(rates), tuple(steps), candidate.trust.band, die_of(chip))
 
 
