@@ -176,3 +176,13 @@ def test_every_shipped_function_gives_what_numba_gives(monkeypatch: pytest.Monke
     for name in warming_modules():
         import_module(name).warm()
     assert compared == {f"{m}.{f}" for m, found in description()["modules"].items() for f in found["functions"]}
+
+
+@needs_library
+def test_a_search_of_the_papers_space_compiles_nothing(tmp_path: Path) -> None:
+    # numba cannot be imported here: a call whose arguments were not those of the library would fail.
+    blocked = "import sys; sys.modules['numba'] = None; from phaze.cli.main import main; main()"
+    search = f"search --model bert-large --rules icml24 --out {tmp_path / 'run'} --workers 1 --json"
+    command = [sys.executable, "-c", blocked, *search.split()]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

@@ -24,6 +24,7 @@ from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.journal import PrunedChip
 from phaze.search.plausibility import plausibility_of
 from phaze.search.result import chip_document
+from phaze.search.round_works import share_works
 from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
 from phaze.search.spaces import EnumeratedSpace
@@ -239,7 +240,9 @@ def bounds_of(closed: Sequence[PrunedChip]) -> Floats:
 
 def state_designs(state: FrontState, measures: Measures, stated: dict[int, StatedDesign]) -> None:
     """Every design of the archive that is not among ``stated``, by number, with its plans."""
-    for position, number in enumerate(state.archive.numbers.tolist()):
+    numbers = state.archive.numbers.tolist()
+    share_works(state, [number // state.span for number in numbers if number not in stated])
+    for position, number in enumerate(numbers):
         if number not in stated:
             stated[number] = _stated(state, design_of(state, position), measures)
 

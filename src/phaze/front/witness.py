@@ -15,6 +15,7 @@ from phaze.front.answer import StatedDesign
 from phaze.front.metrics import RequestedMetrics
 from phaze.front.state import FrontState
 from phaze.placement.answer import document_of
+from phaze.search.configurations import works_known
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.objective import Scale
 from phaze.search.question_files import Papers
@@ -36,10 +37,11 @@ def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
     """What shows a design, or None where the checker has no rules for it."""
     size, models = state.job.hbm_bytes[design.hbm], []
     chip, value = chip_of(state.opened, design.chip), state.opened.chip(design.chip, size)
-    for task, (way, found) in zip(state.networks.tasks_of(design.chip), design.plans, strict=True):
+    for model, (task, (way, found)) in enumerate(zip(state.networks.tasks_of(design.chip), design.plans, strict=True)):
         memo = ScheduleMemo(kept=[])
         if needs_schedules(task):
-            layers_on(task, way.graph, value, None, (memo, b""))
+            costs = works_known(state, design.chip, model, value).get(way.graph)
+            layers_on(task, way.graph, value, None, (memo, b""), costs=costs)
         table = {"plan": document_of(found.plan), "zero": found.zero}
         models.append(model_witness(task, way, memo.kept or [], table))
     if chip is None or None in models:

@@ -40,9 +40,9 @@ def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, nea
     return best
 
 
-def _with_memory(state: SearchState, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
+def _with_memory(state: SearchState, opened: ChipEvaluation, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
     """The models' best configurations with that memory, if their score is as good, or None."""
-    opened, ran = state.open(found.chip), []
+    ran = []
     for model, own in enumerate(found.ran):
         near = float("inf") if len(found.ran) > 1 else own.value * (1 + TIE)
         best = _least(state, opened, model, hbm, near)
@@ -55,10 +55,11 @@ def _with_memory(state: SearchState, found: Evaluated, hbm: int) -> tuple[ModelR
 
 def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps the score, and the configurations with it."""
+    opened = state.open(found.chip)  # what its layers take hangs on no memory
     for hbm in range(found.hbm):
         if not state.rates.rate[hbm, found.chip] < float("inf"):  # a memory that the chip may not have
             continue
-        ran = _with_memory(state, found, hbm)
+        ran = _with_memory(state, opened, found, hbm)
         if ran is not None:
             return hbm, ran
     return found.hbm, found.ran

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
+from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
@@ -57,6 +58,7 @@ class ScheduleMemo:
 
     ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
     schedule that was solved, in order, where it is wanted. ``parts``: answers of components, where others share them.
+    ``works``: what works take by model, graph and chip, of the chips of a round.
     """
 
     schedules: MutableMapping[bytes, Found] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class ScheduleMemo:
     frozen: bool = False
     kept: list[Schedule] | None = None
     parts: Known | None = None
+    works: dict[tuple[int, int, int], WorkTimes] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -159,14 +162,25 @@ class ChipEvaluation:
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     listed: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
+    works: dict[tuple[int, int], WorkTimes] = field(default_factory=dict)
+
+    def _costs(self, model: int, graph: int) -> WorkTimes:
+        """What the works of a graph take on the chip."""
+        task, known = self.tasks[model], self.known.works.get((model, graph, self.chip))
+        if known is not None:
+            return known
+        if (model, graph) not in self.works:
+            layers, constants = task.graphs[graph].layers, task.training.constants
+            self.works[model, graph] = layer_works(layers, self.arrays, constants)
+        return self.works[model, graph]
 
     def exact(self, model: int, graph: int) -> ExactLayers:
         """The layers of a graph on the chip."""
         key, task = (model, graph), self.tasks[model]
         if key not in self.layers:
             name = b"%d %d %d" % (self.network, *key)
-            own = exact_layers(task.graphs[graph], name, self.arrays, task.training.constants, self.known)
-            self.layers[key] = own
+            costs, constants = self._costs(model, graph), task.training.constants
+            self.layers[key] = exact_layers(task.graphs[graph], name, self.arrays, constants, self.known, costs)
         return self.layers[key]
 
     def _proved_quickly(self, model: int, graph: int) -> GraphTimes | None:
@@ -176,7 +190,7 @@ class ChipEvaluation:
             return None
         if key not in self.listed:
             memo, constants = ScheduleMemo(scheduler="list"), self.tasks[model].training.constants
-            self.listed[key] = exact_layers(own, b"", self.arrays, constants, memo)
+            self.listed[key] = exact_layers(own, b"", self.arrays, constants, memo, self._costs(model, graph))
         return self.listed[key].proved
 
     def too_slow(self, model: int, configuration: int, hbm: int, below_s: float) -> bool:

@@ -32,6 +32,7 @@ from phaze.search.numbered_journal import Journal
 from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.rates import alike, rates_of
+from phaze.search.round_works import share_works
 from phaze.search.shared import Shared
 from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.state import WITHIN, SearchState, Standing
@@ -66,6 +67,7 @@ def evaluate_round(state: SearchState, chips: list[int], engine: Evaluate, journ
     """Open the chips of a round; what the journal has is not done again. What an engine leaves out stays open."""
     kept = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in kept]
+    share_works(state, wanted)
     found = {one.chip: one for one in engine(state, wanted, state.cut)} if wanted else {}
     if journal is not None:
         journal.add(found[chip] for chip in wanted if chip in found)
