@@ -71,7 +71,7 @@ def test_a_laboratory_that_is_far_off_widens_the_band() -> None:
 
 
 def test_without_runs_there_is_no_band() -> None:
-    with pytest.raises(InputError, match="no run speaks"):
+    with pytest.raises(InputError, match="no run determines"):
         bands_document([], [])
 
 
