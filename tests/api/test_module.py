@@ -79,5 +79,5 @@ def test_a_module_is_a_model_of_a_study_too(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_is_no_module_is_refused() -> None:
-    with pytest.raises(InputError, match="no nn"):
+    with pytest.raises(InputError, match="not an nn"):
         phaze.plan(phaze.Model("text", torch.zeros(1, 8)), chip="h100", devices=2, batch=8)

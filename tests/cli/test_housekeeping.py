@@ -49,7 +49,7 @@ def test_what_is_missing_is_named_with_what_needs_it(phaze: Phaze, monkeypatch: 
     installed = doctor._installed
     monkeypatch.setattr(doctor, "_installed", lambda name: None if name == "torch" else installed(name))
     shown = phaze("doctor")
-    assert shown.code == 0 and ".[torch]" in shown.out and "tracing an own model" in shown.out
+    assert shown.code == 0 and ".[torch]" in shown.out and "tracing your own model" in shown.out
 
 
 def test_what_is_no_file_of_the_cache_is_neither_read_nor_removed(

@@ -102,4 +102,4 @@ def test_a_run_file_names_files_beside_it_and_a_plan_only_for_an_own_model(
     assert priced.code == 0 and json.loads(priced.out)["job"]["chip"] == "runs/chip.toml", priced.err
     (folder / "run.json").write_text(json.dumps({**run, "tensor_plan": "plan.toml"}), encoding="utf-8")
     refused = phaze("plan", "--fixed", "runs/run.json")
-    assert refused.code == 2 and "the one of your own that it splits" in refused.err
+    assert refused.code == 2 and "your own model that it shards" in refused.err

@@ -52,7 +52,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path: Path, size: str) -> N
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     said = [line for line in ran.stderr.splitlines() if line]
     assert whole.returncode == 0
-    assert said[1] == "first 2" and ("make room" in said[0]), said
+    assert said[1] == "first 2" and ("free disk space" in said[0]), said
     assert said[2] == "again 0", said
     assert said[3:] == ["read-only 0", "verify 0"], said
     assert ran.stdout == (tmp_path / "whole" / "result.json").read_text()

@@ -62,7 +62,7 @@ def test_a_search_that_is_interrupted_says_how_to_go_on(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=300)
     if process.returncode != 0:
         assert process.returncode == 130
-        assert "the same command goes on" in said.decode()
+        assert "the same command resumes" in said.decode()
     assert _start(tmp_path, "run").wait() == 0
 
 

@@ -90,7 +90,7 @@ def test_ray_gives_the_bytes_of_local_and_a_killed_worker_changes_nothing(engine
     assert engine(state, chips, float("inf")) == whole
     assert frozen not in _workers(engine.process.pid)
     engine.process.kill()
-    with pytest.raises(InputError, match=r"the Ray cluster was lost; .*the same command goes on"):
+    with pytest.raises(InputError, match=r"the Ray cluster was lost; .*the same command resumes"):
         engine(state, chips, float("inf"))
 
 
@@ -232,7 +232,7 @@ def test_a_lost_cluster_is_one_sentence(parts: tuple[str, ...], engine: RayEngin
         try:
             assert engine(state, chips, float("inf")) == whole
         except InputError as fault:
-            assert "the same command goes on" in str(fault)
+            assert "the same command resumes" in str(fault)
             return
         time.sleep(0.2)
     raise AssertionError("nothing was noticed")
