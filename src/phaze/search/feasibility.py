@@ -91,14 +91,14 @@ def kept_counts(space: Space) -> FeasibleChips:
 
 
 MOST_LISTED = 2e9
-"""Combinations that are looked at one by one: minutes."""
+"""Combinations that are evaluated one by one: minutes."""
 
 
 def kept_of(space: Space) -> FeasibleChips:
     """Every chip of the space, and what was left out."""
     count = len(grid_of(space))
     if count > MOST_LISTED:
-        seen = f"there are {count:.3g} combinations, and every chip is looked at"
+        seen = f"there are {count:.3g} combinations, and every chip is evaluated"
         raise InputError("axes", seen, f"give at most {MOST_LISTED:.0e}, or search without a front")
     return _kept(space, True)
 
