@@ -169,7 +169,7 @@ STACK = Base(
         ("logit_bytes", 20.0),
         ("selective", "operators"),
         ("gradient_buffer_bytes", 2.0),
-        ("softmax_matrices", 7),
+        ("softmax_matrices", 1),
     ),
 )
 
