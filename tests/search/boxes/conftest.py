@@ -13,6 +13,7 @@ def small_boxes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "BOXED", 0)
         patch.setattr(opening, "SPREAD", 2)
+        patch.setattr(opening, "SAMPLE", 3)
         for name, value in (("FIRST", 3), ("BEAM", 2), ("BATCH", 5)):
             patch.setattr(walk, name, value)
         yield

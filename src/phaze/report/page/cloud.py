@@ -45,7 +45,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Every chip that has a bound: figures by chip, how it was closed, and whether its height is exact."""
+    """Every chip that has a bound: figures by chip, how it was closed, and whether its height is exact; of a space that
+    was searched in boxes a sample, beside which there are ``others``."""
 
     height: Scale
     axes: tuple[Scale, ...]
@@ -57,11 +58,17 @@ class Cloud:
     best: int
     name: Callable[[int], str]
     left_out: int
+    others: int = 0
 
 
 def packed(values: NDArray[Any], width: int) -> dict[str, Any]:
     """Whole numbers of ``width`` bytes, little-endian, as text."""
     return {"bytes": width, "data": b64encode(values.astype(f"<u{width}").tobytes()).decode()}
+
+
+def _called(numbers: Integers) -> dict[str, Any] | list[int]:
+    """What chips are called; numbers of more than 4 bytes one by one."""
+    return packed(numbers, 4) if int(numbers.max(initial=0)) < 2**32 else numbers.tolist()
 
 
 def _steps(values: Floats, least: float, most: float) -> Integers:
@@ -135,7 +142,7 @@ def numbers(cloud: Cloud) -> dict[str, Any]:
         "reasons": list(cloud.reasons),
         "exact": packed(cloud.exact[index].astype(np.int64), 1),
         "best": int(np.searchsorted(index, cloud.best)),
-        "numbers": None if whole else packed(cloud.numbers[index], 4),
+        "numbers": None if whole else _called(cloud.numbers[index]),
         "stands": packed(stands, 4) if len(index) < len(cloud.numbers) else None,
         "names": None,
         "links": None,
@@ -171,6 +178,7 @@ class CloudView:
 
     count: int
     left_out: int
+    others: int
     columns: tuple[str, ...]
     fields: tuple[tuple[str, tuple[str, ...]], ...]
     heads: tuple[tuple[str, bool], ...]
@@ -195,6 +203,7 @@ def cloud_view(cloud: Cloud) -> CloudView:
     return CloudView(
         count=len(cloud.numbers),
         left_out=cloud.left_out,
+        others=cloud.others,
         columns=names,
         fields=tuple((one.name, one.values) for one in cloud.fields),
         heads=heads,

@@ -11,7 +11,7 @@ if (all) {
   });
   const fields = all.fields.map((one) => ({ ...one, at: unpack(one) }));
   const count = columns[0].at.length, exact = all.exact ? unpack(all.exact) : new Uint8Array(count).fill(1);
-  const numbered = all.numbers ? unpack(all.numbers) : null, stands = all.stands ? unpack(all.stands) : null, closed = all.closed ? unpack(all.closed) : null;
+  const numbered = Array.isArray(all.numbers) ? all.numbers : all.numbers ? unpack(all.numbers) : null, stands = all.stands ? unpack(all.stands) : null, closed = all.closed ? unpack(all.closed) : null;
   const nameOf = (at) => all.names ? all.names[at] : "chip " + (numbered ? numbered[at] : at);
   const pick = { x: document.getElementById("axis-x"), y: document.getElementById("axis-y"), colour: document.getElementById("axis-colour") };
   let x = columns[all.x], y = columns[all.y], tint = "known", pins = all.pins || [all.best], slot = 0, hovered = -1, visible = [], line = [];

@@ -77,11 +77,12 @@ def cloud_of(
         height=heights,
         axes=tuple(axis for axis in axes if np.isfinite(axis.values).all()),
         fields=tuple(Field(one.name, one.values, one.which[there]) for one in _fields(opened)),
-        numbers=there,
+        numbers=there if opened.numbers is None else opened.numbers[there],
         closed=reasons[there],
         reasons=REASONS,
         exact=exact[there],
         best=int(np.searchsorted(there, best)),
         name=lambda at: opened.name(int(there[at])),
         left_out=len(scores) - len(there),
+        others=opened.total - len(opened),
     )

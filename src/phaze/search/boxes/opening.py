@@ -34,6 +34,8 @@ Integers = NDArray[np.int64]
 BOXED = 1 << 20
 # Chips spread over the space that are searched first beside those of the beam.
 SPREAD = 512
+# Combinations of which those that are chips are bounded one by one, whatever their boxes say: a cloud that can be seen.
+SAMPLE = 6_000
 
 
 def is_boxed(space: AnySpace) -> bool:
@@ -117,10 +119,19 @@ def left_chips(question: BoxQuestion, best: float, cut: float, with_chip: int) -
     return Left(with_chip, best, tuple(numbers.tolist()), found.least, found.near)
 
 
+def sampled(view: AnyGrid) -> Integers:
+    """Combinations by number, every so manieth: what pages show of a space beside the chips that its boxes left."""
+    count = prod(view.shape)
+    step = max(1, count // SAMPLE)
+    # Odd, so that it shares no factor with axes of 2, 4, 8 ... values and meets all of them.
+    return np.arange(0, count, step + 1 - step % 2, dtype=np.int64)
+
+
 def left_of(question: BoxQuestion, left: Left) -> tuple[EnumeratedSpace, BoxedChips]:
-    """The chips that a walk left, and the others of the space."""
+    """The chips that a walk left, a sample, and the others of the space."""
     view = question.view
-    chips = chips_numbered(view.space, np.array(left.numbers, np.int64), view.factors)
+    numbers = np.concatenate([np.array(left.numbers, np.int64), sampled(view)])
+    chips = chips_numbered(view.space, numbers, view.factors)
     others = chips.total - len(chips)
     return chips, BoxedChips(others, left.least, min(int(left.near), others))
 
