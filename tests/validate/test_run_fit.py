@@ -250,3 +250,15 @@ def test_a_trace_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch
     bomb.write_bytes(gzip.compress(b" " * 100_000))
     with pytest.raises(InputError, match="unpacked there is more"):
         trace_text(str(bomb))
+
+
+def test_a_trace_of_a_pipeline_is_compared_by_its_mean_stage() -> None:
+    plan = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 1, "recompute": "full", "zero": 1, "chunks": 1}
+    job = job_of({**RUN, "plan": plan}, "run.json")
+    works = step_works(job)
+    links = with_links(job.cluster, 0, 0.61, 37e-6)
+    made = trace_of(job, works, 0.63, 0.71, 21e-6, collectives(links, 4, SIZES), 0.0)
+    found = {one.key: one.value for one in fit_trace(job, measured(made)).fitted}
+    assert found["software_share"] == pytest.approx(0.63, rel=1e-3)
+    assert found["host_time"] == pytest.approx(21e-6, rel=1e-2)
+    assert found["hidden_synchronisation"] == pytest.approx(0.0, abs=0.02)
