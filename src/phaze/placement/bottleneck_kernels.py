@@ -116,6 +116,7 @@ def bottleneck(
             held, covered, slowest_s = held_bytes(table, room, pair), 0, 0.0
             for mode in range(modes):
                 own_s = base_s + backward_s[pair, mode]
+                # A mode that is slower than those before it only matters at numbers where they do not fit.
                 if not (last[mode] if rest == 0 else inner[mode]) or (covered >= end and own_s >= slowest_s):
                     continue
                 up_to = _within(own_s, end, limit_s, later)
@@ -145,6 +146,7 @@ def longest_of(cut_sets: "CutSets", limit_s: "Floats") -> "Floats":
         layer = cut_sets.step_layer[step]
         inside_s[top] = inside_s[cut_sets.step_set[step]] + cut_sets.forward_s[layer] + cut_sets.backward_s[layer]
         for s in range(1, most):
+            # The slack covers sums of the same seconds in another order; a limit too high prunes less, never wrongly.
             if inside_s[top] <= s * limit_s[s + 1] * (1 + 1e-9):
                 longest_s[top] = limit_s[s + 1]
                 break
@@ -170,9 +172,11 @@ def fastest_degree(
         return (cost, 1) if cost < best else (best, 0)
     chosen, degree = 0, most
     while degree > 0:
+        # A tie within rounding is evaluated rather than cut off, so that equal plans keep their order.
         if pace_s * more + sync_s + (pace_s * microbatches - sync_s) / degree >= best * (1 + 1e-12):
             break
         rounds = -(-microbatches // degree)
+        # Among degrees with as many rounds the least has the cheapest all-reduce.
         degree = -(-microbatches // rounds)
         cost = pace_s * (rounds + more) + sync_s * (degree - 1) / degree
         if cost < best:
@@ -203,6 +207,7 @@ def best_of_table(
         begin, end = (1, 1) if rest == 0 else (2, min(most, cut_sets.size[rest] + 1))
         for s in range(begin, end + 1):
             mode = mode_of(table, room, pair, flying[s])
+            # More microbatches are in flight further from the end, so no later number fits either.
             if mode == NO_MODE:
                 break
             own_s = table.forward_s[pair] + table.backward_s[pair, mode]

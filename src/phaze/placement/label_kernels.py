@@ -199,6 +199,8 @@ def _labelled(
 ) -> "tuple[float, Ints, Ints]":
     """The cheapest cut below ``best`` that labels find; with ``single`` one label a state, the most promising."""
     depth, alpha, beta, sets = costs.stages, costs.alpha, costs.beta, table.start.shape[0] - 1
+    # Columns: max A, max B, beta sum D + Y, size, stage, label before, bound, unsplit stages. 4096 rows are
+    # 256 KiB, which stay in a core's second cache; room for more is doubled.
     labels, count, new = np.zeros((4096, 8)), 1, np.zeros(8)
     begin = np.ones((depth + 1, sets + 1), np.int64)
     begin[0, 0], chain, floor_s = 0, costs.grows and sets == costs.size[sets - 1] + 1, beta * costs.least_s
@@ -213,6 +215,7 @@ def _labelled(
             entry_s = costs.moves_s[costs.level[s], top]
             before = float(unsplit[sets - 1] - unsplit[top])
             for pair in range(table.start[top], table.start[top + 1]):
+                # Stages of a chain grow by one layer each time, so all further ones are too long as well.
                 if chain and alpha * (table.forward_s[pair] + table.backward_s[pair, 0]) + floor_s >= best:
                     break
                 rest = table.rest[pair]
@@ -233,6 +236,7 @@ def _labelled(
                     row = labels[label]
                     new[0], new[1], new[2] = max(a, row[0]), max(b, row[1]), own_s + row[2]
                     new[3], new[4], new[5] = max(size, row[3]), float(pair), float(label)
+                    # More unsplit stages than needed are worth nothing, so that such labels can dominate each other.
                     new[7] = min(row[7] + plain, needed)
                     pace_s = max(new[0], least_a) + max(new[1], least_b)
                     new[6] = alpha * pace_s + new[2] + beta * least_sum + costs.end_s[int(max(new[3], least_size))]

@@ -1,4 +1,4 @@
-"""Compiled loops of the antichain dual: the dearest set that may run together, and the simplex that asks for it.
+"""Compiled loops of the antichain dual: the most violated configuration, and the simplex that prices it.
 
 The mathematics stands in ``dual.py``.
 """
@@ -15,7 +15,7 @@ EPSILON = 1e-9
 
 @njit(cache=True, nogil=True)
 def _items(tables: Tables, credit: Floats, steps: Ints, weights: Floats) -> int:
-    """The steps of positive weight ``credit / time`` that may run beside others, dearest first; how many."""
+    """The steps of positive weight ``credit / time`` that may overlap others, heaviest first; how many."""
     count = 0
     for i in range(len(credit)):
         for mode in range(2):

@@ -17,6 +17,7 @@ FAR = 2**62
 def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
     """The place of ``mask`` in an open-addressing table, or the free place where it would go."""
     size = np.uint64(len(keys) - 1)
+    # 2^64 over the golden ratio: ideals that differ in one bit go far apart; the shift brings high bits into the index.
     mixed = np.uint64(mask) * np.uint64(0x9E3779B97F4A7C15)
     at = (mixed ^ (mixed >> np.uint64(29))) & size
     while values[at] >= 0 and keys[at] != mask:
@@ -31,6 +32,7 @@ def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32
     Stops after ``most`` ideals; then the last ideal is not the whole set.
     """
     n = len(tables.below)
+    # At most a quarter full, so that a probe of the open-addressing table ends after one or two steps.
     size = 1
     while size < 4 * most:
         size *= 2

@@ -82,6 +82,7 @@ def _starts(
             if tables.below[j] >> np.uint64(steps[r] >> 1) & np.uint64(1):
                 ready = max(ready, ends[r])
         for mode in range(2):
+            # A spread sink that runs alone comes last in some optimum: it is part of ``closing``, never a step.
             if tables.time[j, mode] == 0 or (mode == 1 and tables.alone and not tables.above[j]):
                 continue
             start = ready
@@ -102,6 +103,7 @@ def _bound(space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: I
         credit = space.h[ideal, k]
         for r in range(count):
             credit += (ends[r] - now) * space.rate[k, steps[r] >> 1, steps[r] & 1]
+        # Rounded up, since makespans are integers, but never above the true bound by rounding of the sum.
         best = max(best, now + np.int64(np.ceil(credit - FUZZ)))
     return int(best)
 
@@ -255,6 +257,7 @@ def label_pass(tables: Tables, space: Space, pool: Pool, goal: int, beam: int, e
             level += 1
         label = pool.head[ideal]
         while label >= 0:
+            # One label has at most 2 n children, each with at most n running operators.
             if pool.used[0] + 2 * n > len(pool.link) or pool.used[1] + 2 * n * n > len(pool.end_of):
                 return result[0], -2, result[2]
             if pool.used[2] > effort:

@@ -92,6 +92,7 @@ def _choices(
             place -= 1
         who[place], when[place] = a, start
         count += 1
+    # A start at or after the end of another ready operator leaves a gap that this one fits into: dominated.
     kept = 0
     for k in range(count):
         if when[k] < (second if who[k] == best else soonest):
@@ -114,6 +115,7 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
             continue
         if count == len(key):
             return np.int64(-1)
+        # Operators are numbered below 64, kinds above it, so that end and code pack into one integer of base 128.
         code = a if phase.above[a] & ~started else 64 + 2 * phase.kinds[a, 0] + phase.kinds[a, 1]
         value, place = 128 * ends[a] + code, count
         while place > 2 and key[place - 1] > value:
@@ -121,6 +123,7 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
             place -= 1
         key[place] = value
         count += 1
+    # Multiplicative hashing by 2^64 over the golden ratio: neighbouring keys go far apart, at one product a word.
     mixed = np.uint64(0)
     for value in key:
         mixed = (mixed ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
@@ -194,6 +197,7 @@ def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tu
     _open(phase, cores, tree, 0, best)
     while depth >= 0 and visited <= nodes and best > low:
         if tree.at[depth] == tree.choices[depth]:
+            # Remembered only when exhausted: a state that is still open may lead below a later incumbent.
             if tree.place[depth] >= 0:
                 tree.seen[tree.place[depth]] = tree.keys[depth]
             depth -= 1

@@ -113,11 +113,13 @@ def sweep_phases(tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: 
 def _phase(tables: Tables, phases: Phases, inside: int, limit: int, nodes: int, order: Ints) -> np.int64:
     """The place of a phase in the table, its bounds improved below ``limit``; -1 when the table is full."""
     size = np.uint64(len(phases.keys) - 1)
+    # 2^64 over the golden ratio, as in kernels.py.
     mixed = np.uint64(inside) * np.uint64(0x9E3779B97F4A7C15)
     at = (mixed ^ (mixed >> np.uint64(29))) & size
     while phases.taken[at] and phases.keys[at] != inside:
         at = (at + ONE) & size
     if not phases.taken[at]:
+        # Beyond half full, probes grow long and a full table would loop forever.
         if 2 * phases.used[0] > len(phases.keys):
             return np.int64(-1)
         phases.used[0] += 1

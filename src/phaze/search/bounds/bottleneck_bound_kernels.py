@@ -64,6 +64,8 @@ def first_floors(
             for stages in range(2, min(most_stages[k], replicas.shape[0] - 1) + 1):
                 if replicas[stages] < 1:
                     continue
+                # The last stage does not recompute, so within one pace its layers are worth up to 1 + share of it in
+                # ``total``, which counts every forward pass twice; share is the largest F / (F + B) of a layer.
                 rest = (total - own) / (stages - 1 + (share if again else 0.0))
                 pace_s = max(own, longest, rest)
                 best, _ = fastest_degree(degrees, replicas[stages], (pace_s, stages, sync_s[k]), best)

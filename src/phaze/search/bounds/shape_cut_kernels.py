@@ -69,6 +69,7 @@ def _room(shapes: Shapes, at: tuple[int, int], sum_s: float, rate: float, best: 
     j, size = at
     whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
     room = best - shapes.sums[j] * whole - shapes.ends_s[j, size] - shapes.step_bytes[j, size] * rate
+    # The slack keeps a stage that ties within rounding: a limit too high only weakens the bound.
     return float(room / shapes.laps[j] * (1 + 1e-9)) if shapes.laps[j] > 0 else np.inf
 
 
@@ -123,6 +124,7 @@ def _class_floor(
         return best
     _paces(stages, times, (stages.most_bytes[size], limit), pattern, table)
     pace = table[-1, depth]
+    # Stopping early is safe: each turn ends with a bound that holds.
     for _ in range(TURNS):
         least, longest = _of_class(shapes, depth, at, pace, sum_s, rate, best)
         if least >= best or pace > longest:

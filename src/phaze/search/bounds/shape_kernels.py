@@ -72,6 +72,8 @@ def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> fl
     """The least longest stage by counting: two stages have one transfer, the others two, or a layer less."""
     pace = 0.0
     for kind in range(layer_s.shape[0]):
+        # If only the two end stages, with one transfer each, need the ceiling of layers, one transfer counts; else a
+        # middle stage needs it (a second transfer) or an end stage one layer more.
         own, most = layer_s[kind], -(-numbers[kind] // stages)
         ends = 2 * most + (stages - 2) * (most - 1) >= numbers[kind]
         pace = max(pace, most * own + move + (0.0 if ends else min(move, own)))
@@ -101,7 +103,7 @@ def shape_floors(
     there is no shape. ``layer_s`` are [kinds, chips], ``numbers`` how many layers of each kind there are, ``again_s``
     the least that computing one again takes.
 
-    Shapes are looked at in the order of what they leave to the layers under the greatest cut, and only as far as a
+    Shapes are bounded in the order of what they leave to the layers under the greatest cut, and only as far as a
     chip's layers take less.
     """
     kinds, chips = layer_s.shape
@@ -119,6 +121,7 @@ def shape_floors(
         for kind in range(kinds):
             own[kind] = layer_s[kind, chip]
             total += numbers[kind] * own[kind]
+        # Chips come in the order of the space, so the shape that was best for the last one gives a tight cut first.
         for turn in range(-1, rows):
             j = recent if turn < 0 else order[turn]
             if last[j] <= total:
