@@ -54,9 +54,9 @@ def _of_width(problem: Problem, shape: Shape) -> tuple[tuple[Layer, ...], tuple[
 
 
 def _simple(problem: Problem) -> Problem:
-    """The problem under 1F1B, which is what people run, whatever families are allowed."""
-    simple = (f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.apart or f.most_stages))
-    families = tuple(simple) or (ONE_F_ONE_B,)
+    """The problem under 1F1B, which is what people run, whatever families are allowed, or under GPipe alone."""
+    simple = [f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.most_stages)]
+    families = tuple(f for f in simple if not f.apart) or tuple(simple) or (ONE_F_ONE_B,)
     return replace(problem, rules=replace(problem.rules, families=families))
 
 

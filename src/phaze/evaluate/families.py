@@ -1,7 +1,7 @@
 """Pipeline families by name: what a person allows of those that a stack runs, and the one of a given plan.
 
-A plan that names no family runs 1F1B, with chunks interleaved 1F1B. zb-v and dualpipe-v have two chunks a stage,
-whether or not they are stated.
+A plan that names no family runs 1F1B, with chunks interleaved 1F1B, and GPipe under a stack that runs no 1F1B.
+zb-v and dualpipe-v have two chunks a stage, whether or not they are stated.
 """
 
 from collections.abc import Sequence
@@ -53,6 +53,12 @@ def named_family(name: PipelineFamily | None, chunks: int) -> Family:
     if chunks > 1:
         raise ValueError(f"{name} has no chunks; with {chunks} it is {'zb-' if name == 'zb-h1' else ''}interleaved")
     return {"gpipe": GPIPE, "1f1b": ONE_F_ONE_B, "zb-h1": ZB_H1}[name]
+
+
+def family_of(stack: Stack, name: PipelineFamily | None, chunks: int) -> PipelineFamily | None:
+    """The family that a given plan states; where it states none, GPipe of a stack that runs no 1F1B."""
+    unsaid = name is None and chunks == 1 and stack.pipeline == "1f1b" and "1f1b" not in stack.families
+    return "gpipe" if unsaid and "gpipe" in stack.families else name
 
 
 def stack_running(stack: Stack, name: PipelineFamily | None, where: str) -> Stack:

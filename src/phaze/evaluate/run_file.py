@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import BatchSize, Count, Document, Format, Length, Positive, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
-from phaze.evaluate.families import stack_running
+from phaze.evaluate.families import family_of, stack_running
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.parallel_rank import (
     LoadAt,
@@ -263,7 +263,8 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
     path = f"{where}: plan.{'offload' if run.plan.offload else 'recompute'}"
     stack = stack_recomputing(stack, run.plan.mode, path)
     require_host(run.plan.mode, chip, path)
-    stack = stack_running(stack, run.plan.family, f"{where}: plan.family")
+    family = family_of(stack, run.plan.family, run.plan.chunks)
+    stack = stack_running(stack, family, f"{where}: plan.family")
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
     model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))
@@ -275,7 +276,7 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
         stack=stack,
         devices=run.devices,
         batch=_sequences(run, model, where),
-        plan=run.plan,
+        plan=run.plan.model_copy(update={"family": family}),
         precision=_precision(run, stack, chip, where),
         optimizer=run.optimizer or stack.optimizer,
         budget=_budget(run, where),

@@ -124,7 +124,7 @@ def _require_pipeline(split: Split) -> None:
         raise InputError(
             split.model,
             f"the pipeline schedule {split.schedule}",
-            f'{VERSION} runs all forward passes first; plan with --family gpipe and a stack with families = ["gpipe"]',
+            f"{VERSION} runs all forward passes first; plan with --family gpipe, or with the stack maxtext",
         )
     if len({blocks for blocks, _, _ in split.stages}) > 1:
         raise InputError(split.model, "its stages are uneven", f"{VERSION} has even ones; plan with other stages")

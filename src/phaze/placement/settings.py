@@ -61,7 +61,7 @@ def families_of(
     if not found:
         seen = f"{', '.join(names)} need equal blocks in a row, at least two a stage, and there are {blocks}"
         raise InputError("family", seen, "allow 1f1b, or other chunks")
-    return found if {"gpipe", "1f1b"} & set(names) else (ONE_STAGE, *found)
+    return found if "1f1b" in names else (ONE_STAGE, *found)
 
 
 def require_levels(stack: Stack, cluster: Cluster, where: str) -> None:

@@ -258,7 +258,7 @@ def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
         rounds = problem.rounds(replicas)
         # More replicas never need more memory, so a power of two above them serves many depths at once.
         shared = 1 << (replicas - 1).bit_length() if problem.zero else 1
-        key = (depth if rounds >= stages else rounds, shared)
+        key = (depth if rounds >= stages and family.flying != "all" else rounds, shared)
         if key not in known:
             room = room_of(problem, shared, width.graph.width)
             known[key] = fewest_again(table, room, flying_of(family, key[0], None, depth))
