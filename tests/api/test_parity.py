@@ -1,8 +1,10 @@
 """Every command that answers a question is a function, and answers the same."""
 
+import ast
 import inspect
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,15 @@ def _options(name: str) -> dict[str, tuple[str, Any]]:
 
 def _plain_default(value: Any) -> Any:
     return None if value in (None, (), [], "", False, inspect.Parameter.empty) else value
+
+
+@pytest.mark.parametrize("name", ANSWERING)
+def test_a_command_asks_the_function_of_its_name_and_has_no_code(name: str) -> None:
+    command = getattr(import_module(f"phaze.cli.{name}"), name)
+    assert command.asks is getattr(api, name)
+    (body,) = ast.parse(inspect.cleandoc(inspect.getsource(inspect.unwrap(command)))).body
+    assert isinstance(body, ast.FunctionDef)
+    assert len(body.body) == 1 and isinstance(body.body[0], ast.Expr), "more than its help"
 
 
 @pytest.mark.parametrize("name", ANSWERING)

@@ -152,6 +152,7 @@ def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callabl
                 answer = Answer((fault.document,), fault.draw, fault.exit_code)
             _tell(answer, as_json, pretty)
 
+        run.asks = function  # type: ignore[attr-defined]
         return _with_shared(run, [_option(one, taken) for one in inspect.signature(command).parameters.values()])
 
     return decorate
