@@ -58,7 +58,7 @@ def sweep(
         ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> sweep = phaze.sweep(study, over="training.devices=32,64", settings=["search.gap=0.01"])
         >>> [point["value"] for point in sweep.points]
-        [32, 64]
+        [32.0, 64.0]
     """
     with on_standard_error() as progress:
         progress.step("phaze sweep")
