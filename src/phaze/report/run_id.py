@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from phaze.documents import dumps
-from phaze.search.witness import run_id_in
+from phaze.search.finished import run_id_in
 
 POINTS = "points"
 

@@ -43,3 +43,12 @@ def finished_in(folder: Path, papers: Papers, study: str) -> dict[str, Any] | No
         return None
     found: dict[str, Any] = json.loads(texts[RESULT])
     return found if not found["certificate"]["closed"]["open"] else None
+
+
+def run_id_in(folder: Path) -> str | None:
+    """The id of a run: SHA-256 over the digests of its question and its certificate; None where it has none."""
+    paths = [folder / name for name in (PROBLEM, GRAPHS, CERTIFICATE)]
+    if not all(path.is_file() for path in paths):
+        return None
+    each = [sha256(read_text(str(path))[0].encode()).hexdigest() for path in paths]
+    return sha256("".join(each).encode()).hexdigest()

@@ -15,7 +15,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,13 @@ from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
 from phaze.documents import digest
 from phaze.evaluate.layer_times import RuledLayer
 from phaze.evaluate.ruled_pass import RuledPass
-from phaze.files import read_text
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
 from phaze.search.clustered_chips import ClusterChips
 from phaze.search.objective import Scale
-from phaze.search.question_files import GRAPHS, PROBLEM, Papers
+from phaze.search.question_files import Papers
 from phaze.search.rank_graph import RankGraph
 from phaze.search.result import AnswerParts
 from phaze.search.space import FIELDS
@@ -196,11 +194,3 @@ def proof_of(
         "answer": answer,
         **tables_of(state.job.models, answer is not None),
     }
-
-
-def run_id_in(folder: Path) -> str | None:
-    """The id of a run: SHA-256 over the digests of its question and its certificate; None where it has none."""
-    paths = [folder / name for name in (PROBLEM, GRAPHS, CERTIFICATE)]
-    if not all(path.is_file() for path in paths):
-        return None
-    return _digest("".join(_digest(read_text(str(path))[0]) for path in paths))
