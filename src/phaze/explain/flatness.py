@@ -34,6 +34,8 @@ Integers = NDArray[np.int64]
 USUAL, MOST = 0.01, 0.25
 ROUND = 64
 """Chips evaluated at a time: enough for every worker, few enough to stop soon."""
+FEW = 500
+"""Chips of a space in boxes up to which a wider share is looked at: each is evaluated exactly."""
 LISTED = 20
 """Rows that a page shows."""
 NEARER = (0.001, 0.01, 0.02, 0.03, 0.05, 0.1)
@@ -111,6 +113,17 @@ def _candidates(question: Question, reach: float) -> EnumeratedSpace:
     return question.opened.taken(np.union1d(index, [question.number]).astype(np.int64))
 
 
+def _within_reach(question: Question, within: float) -> tuple[float, EnumeratedSpace]:
+    """The share that is looked at and its candidates; of a space in boxes, which may have millions as good, the
+    largest of within / 64, within / 32 ... before which no more than ``FEW`` were left."""
+    share = within / 64 if question.boxed else within
+    found = _candidates(question, question.score * (1 + share))
+    while share < within and len(found) <= FEW:
+        share *= 2
+        found = _candidates(question, question.score * (1 + share))
+    return share, found
+
+
 def _tightened(question: Question, opened: EnumeratedSpace, reach: float) -> SearchState:
     """Chips bounded as finely as a search bounds those that may win."""
     state = begin(question.job, opened, question.scale)
@@ -158,8 +171,9 @@ def _spans(opened: EnumeratedSpace, chips: Integers, watts: NDArray[np.float64])
 
 def flatness(question: Question, within: float, processes: int, tell: Callable[[str], None]) -> Flatness:
     """The chips within a share of the answer, counted exactly."""
+    within, near_chips = _within_reach(question, within)
     reach = question.score * (1 + within)
-    state = _tightened(question, _candidates(question, reach), reach)
+    state = _tightened(question, near_chips, reach)
     done = _evaluated(state, reach, processes, tell)
     near = sorted((one for one in done if one.ran and one.score <= reach), key=lambda one: (one.score, one.chip))
     opened, most = state.opened, question.job.hbm_bytes[-1]
