@@ -77,7 +77,9 @@ def more_software(job: SearchJob, factor: float) -> SearchJob:
     def on(task: ModelTask) -> ModelTask:
         machine = task.training.machine
         shares = tuple((name, share * factor) for name, share in machine.stack.software_share)
-        return on_machine(task, replace(machine, stack=replace(machine.stack, software_share=shares)))
+        found = on_machine(task, replace(machine, stack=replace(machine.stack, software_share=shares)))
+        constants = found.training.setting(job.space.base).constants
+        return replace(found, training=replace(found.training, constants=constants))
 
     return replace(job, models=tuple(on(task) for task in job.models))
 
@@ -202,10 +204,15 @@ def regrets(question: Question, done: Sequence[Outcome]) -> dict[str, list[float
         if not isinstance(opened, ClusterChips):
             raise AssertionError("a changed space of clusters has chips of clusters")
         fields = np.stack(list(opened.axis_values().values()), axis=1).astype(np.float64)
+        scores = {}
         for identity, name in names.items():
             there = np.flatnonzero((fields == np.array(identity)).all(axis=1))
-            score = score_on(job, question.scale, opened.chip(int(there[0]))) if len(there) else inf
-            found[name].append(max(score / one.score - 1.0, 0.0))
+            scores[name] = score_on(job, question.scale, opened.chip(int(there[0]))) if len(there) else inf
+        if abs(scores[one.best] / one.score - 1.0) > 1e-6:
+            raise AssertionError(f"{one.scenario.name}: {one.best} has {one.score} and {scores[one.best]} alone")
+        least = min(scores.values())  # the search's answer, or one within its gap of it
+        for name, score in scores.items():
+            found[name].append(score / least - 1.0)
     return found
 
 
@@ -215,7 +222,7 @@ def _share(value: float) -> str:
 
 def robust_table(question: Question, found: dict[str, list[float]], done: Sequence[Outcome]) -> str:
     """Every winner: how often it is the best, where it fits, its greatest and mean regret where it does."""
-    wins = {name: sum(one.best == name for one in done) for name in found}
+    wins = {name: sum(value == 0.0 for value in own) for name, own in found.items()}
     rows = []
     fitting = {name: [value for value in own if value < inf] for name, own in found.items()}
     for name, fits in sorted(fitting.items(), key=lambda one: (-len(one[1]), max(one[1], default=inf))):
