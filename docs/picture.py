@@ -30,7 +30,7 @@ COMMANDS = {
     "search": [
         "search --model llama3-8b --out search",
         "explain search --flatness 3% --held-out gpt3-175b --held-out bert-large "
-        "--beside a100-80gb --beside h200 --beside b200",
+        "--compare a100-80gb --compare h200 --compare b200",
         "report search",
     ],
     "front": ["front --model bert-large --rules icml24 --of throughput,area,power --time 60 --out front"],

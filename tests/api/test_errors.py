@@ -63,7 +63,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv", "basis": "what"},
     "explain": {
         "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2", "held_out": ["llama9"],
-        "beside": ["h900"], "workers": "some",
+        "compare": ["h900"], "workers": "some",
     },
     "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1"},
     "report": {"run": "nothing", "out": "file/page.html", "design": "1"},

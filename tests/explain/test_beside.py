@@ -42,7 +42,7 @@ def folder(where: Path) -> Path:
 @pytest.fixture(scope="module")
 def said(folder: Path) -> dict[str, Any]:
     """The explanation that was asked for everything, as the folder keeps it."""
-    asked = ["--held-out", "opt-350m", "--regret", "--beside", "tpu-v4", "--workers", "1"]
+    asked = ["--held-out", "opt-350m", "--regret", "--compare", "tpu-v4", "--workers", "1"]
     assert exit_code_of(app, ["explain", str(folder), *asked]) == 0
     document: dict[str, Any] = json.loads((folder / "explanation.json").read_text(encoding="utf-8"))
     return document
@@ -79,7 +79,7 @@ def test_chips_that_exist_are_priced_as_a_comparison_prices_them(
 def test_what_was_asked_before_stays_beside_what_is_asked_next(
     said: dict[str, Any], folder: Path, phaze: Callable[..., Ran]
 ) -> None:
-    ran = phaze("explain", folder, "--beside", "h100", "--workers", "1")
+    ran = phaze("explain", folder, "--compare", "h100", "--workers", "1")
     assert ran.code == 0, ran.err
     kept = json.loads((folder / "explanation.json").read_text(encoding="utf-8"))
     assert [one["chip"] for one in kept["beside"]] == ["tpu-v4", "tpu-v4-paper", "h100"]
@@ -93,7 +93,7 @@ def test_what_was_asked_before_stays_beside_what_is_asked_next(
         (("--held-out", "bert-large"), "it was searched for"),
         (("--held-out", "bert-larg"), "bert-larg"),
         (("--held-out", "gone.py:build"), "gone.py"),
-        (("--beside", "h1000"), "h1000"),
+        (("--compare", "h1000"), "h1000"),
     ],
 )
 def test_what_cannot_be_held_against_it_is_refused(

@@ -29,7 +29,7 @@ def explain(
     ranges: bool = False,
     error: float | None = None,
     held_out: Sequence[str] = (),
-    beside: Sequence[str] = (),
+    compare: Sequence[str] = (),
     regret: bool = False,
     workers: int = 0,
 ) -> Shown:
@@ -43,7 +43,7 @@ def explain(
         ranges: Also the range of each rate within which the answer stays best.
         error: Also the best when every rate is lower by this share, 0.2 for 20 %.
         held_out: Also this chip on models that were not part of the search, by name or location.
-        beside: Also existing chips, by name or path, to compare with on the page.
+        compare: Also existing chips, by name or path, to compare with on the page.
         regret: Also the best chip for each model alone, and what this one loses to it.
         workers: Worker processes; 0: one for each core.
 
@@ -74,9 +74,9 @@ def explain(
         within, processes, folder = share_of(flatness), workers or os.cpu_count() or 1, Path(place_of(run))
         question = question_of(str(folder))
         held = held_out_job(str(folder), question, list(held_out)) if held_out else None
-        for name in beside:  # before anything takes its time
-            named_chip(name, question.job, "--beside")
-        others = OtherModelsAndChips(held, tuple(beside), regret)
+        for name in compare:  # before anything takes its time
+            named_chip(name, question.job, "--compare")
+        others = OtherModelsAndChips(held, tuple(compare), regret)
         told = progress.step
         said = explanation(question, error, ranges, processes, told, list(instead), within, constants, others)
         try:  # for the page of the run: phaze report shows it from then on

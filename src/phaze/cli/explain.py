@@ -31,9 +31,9 @@ HeldOut = Annotated[
     list[str] | None,
     typer.Option("--held-out", help="Also this chip on a model that was not part of the search; repeatable."),
 ]
-Beside = Annotated[
+Compare = Annotated[
     list[str] | None,
-    typer.Option("--beside", help="Also an existing chip, to compare with on the page; repeatable."),
+    typer.Option("--compare", help="Also an existing chip, to compare with on the page; repeatable."),
 ]
 Regret = Annotated[
     bool, typer.Option("--regret", help="Also the best chip for each model alone, and what this one loses to it.")
@@ -44,7 +44,7 @@ Workers = Annotated[int, typer.Option("--workers", help="Worker processes; 0: on
 @asking(runs.explain)
 def explain(
     *, run: Run, instead: Instead, flatness: Flatness, constants: Constants, ranges: Ranges, error: Error,
-    held_out: HeldOut, beside: Beside, regret: Regret, workers: Workers,
+    held_out: HeldOut, compare: Compare, regret: Regret, workers: Workers,
 ) -> None:  # fmt: skip
     """Explain the answer of a search: neighbours, near-ties, what the next mm2, W or device would gain.
 
@@ -52,6 +52,6 @@ def explain(
     explanation.json with the results of earlier calls; phaze report then shows it.
 
     Examples: phaze explain runs/demo --flatness 3% ·
-    phaze explain runs/demo --held-out gpt3-175b --beside b200 · phaze explain runs/demo --instead clusters=12 ·
+    phaze explain runs/demo --held-out gpt3-175b --compare b200 · phaze explain runs/demo --instead clusters=12 ·
     phaze explain runs/demo --constants · phaze explain runs/demo --ranges --error 0.2
     """

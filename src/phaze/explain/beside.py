@@ -37,7 +37,7 @@ def beside(question: Question, held: SearchJob | None, names: Sequence[str]) -> 
     """The study's baseline and the named chips, each once."""
     job = _every(question, held)
     base = [] if job.baseline is None else [job.baseline]
-    chips = {chip.name: chip for chip in (*base, *(named_chip(name, job, "--beside") for name in names))}
+    chips = {chip.name: chip for chip in (*base, *(named_chip(name, job, "--compare") for name in names))}
     found = []
     for chip in chips.values():
         priced = priced_on(job, chip)

@@ -49,7 +49,7 @@ class Baseline:
 
 
 def kept_rivals(result: Mapping[str, Any], said: ExplanationTable | None, besides: str) -> list[Rival]:
-    """The chips that phaze explain --beside priced, all but one; only those that have every model of the answer."""
+    """The chips that phaze explain --compare priced, all but one; only those that have every model of the answer."""
     found = []
     for one in [] if said is None else said.beside:
         models = {model.name: model for model in one.models}
