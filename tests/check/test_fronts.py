@@ -29,7 +29,7 @@ def test_phaze_verifies_them_and_binds_them_to_their_study(
     text = (clusters.parent / "study.toml").read_text()
     (tmp_path / "other.toml").write_text(text.replace("batch = 16", "batch = 32"))
     ran = phaze("verify", clusters, "--study", tmp_path / "other.toml")
-    assert ran.code == 1 and "32 was asked" in " ".join(ran.out.split())
+    assert ran.code == 1 and "32 was requested" in " ".join(ran.out.split())
     shutil.copytree(clusters, tmp_path / "run")
     (tmp_path / "run" / "journal.sqlite").unlink()
     document = json.loads((clusters / "front.json").read_text())

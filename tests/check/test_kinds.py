@@ -82,7 +82,7 @@ def test_a_study_binds_a_run_to_its_question(good: Path, tmp_path: Path, phaze: 
     text = (good.parent / "study.toml").read_text()
     (tmp_path / "other.toml").write_text(text.replace("batch = 16", "batch = 32"))
     ran = phaze("verify", good, "--study", tmp_path / "other.toml")
-    assert ran.code == 1 and "models[0].training.batch is 16, and 32 was asked" in " ".join(ran.out.split())
+    assert ran.code == 1 and "models[0].training.batch is 16, and 32 was requested" in " ".join(ran.out.split())
 
 
 def test_a_quick_check_says_that_it_is_no_proof(good: Path, phaze: Callable[..., Ran]) -> None:

@@ -81,7 +81,7 @@ def test_nothing_is_overwritten_and_a_wrong_goal_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     Path("my-stack.toml").write_text("mine", encoding="utf-8")
     refused = phaze("new", "stack")
-    assert refused.code == 2 and "there already" in refused.err
+    assert refused.code == 2 and "already exists" in refused.err
     assert Path("my-stack.toml").read_text(encoding="utf-8") == "mine"
     for arguments in (("ship",), ("chip", "--node", "n4"), ("chip", "--area", "big"), ("chip", "--out", "chip.py")):
         found = phaze("new", *arguments)

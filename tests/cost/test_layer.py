@@ -80,5 +80,5 @@ def test_a_graph_file_is_estimated(phaze: Callable[..., Ran], tmp_path: Path) ->
     assert found["forward_s"] == pytest.approx(3 * found["layers"][0]["forward"]["time_s"])
     fused = json.loads(phaze("estimate", "--graph", path, "--chip", "a100-80gb", "--fusion", "full", "--json").out)
     assert fused["layers"][0]["forward"]["operators"] < found["layers"][0]["forward"]["operators"]
-    assert "level of fusion" in phaze("estimate", "--graph", path, "--chip", "tpu-v4", "--fusion", "ful").err
+    assert "unknown fusion 'ful'" in phaze("estimate", "--graph", path, "--chip", "tpu-v4", "--fusion", "ful").err
     assert "block" in phaze("estimate", "--graph", path, "--chip", "tpu-v4", "--no-residency").out

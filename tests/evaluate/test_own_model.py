@@ -23,7 +23,7 @@ def test_an_own_model_is_planned_and_its_plan_shown_without_running_it(
     first = phaze(*asked, "--json")
     kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "cache" / "graphs").glob("*.json")}
     assert first.code == 0 and len(kept) == 3, "width 1; 2 without and with sequence parallelism"
-    assert "widths 1, 2, 4, 8; tensor-parallel plan: inferred, proved on two ranks" in first.err
+    assert "TP degrees 1, 2, 4, 8; tensor-parallel plan: inferred, proved on two ranks" in first.err
     found = json.loads(first.out)
     assert found["feasible"] and found["job"]["model"] == "model.py:build" and found["tensor"] == 1
     again = phaze(*asked, "--json")

@@ -192,7 +192,7 @@ def _page_holds(page: str, document: dict[str, Any]) -> None:
     columns = {one["name"]: one for one in drawn["columns"]}
     for name in document["of"]:
         column = columns[metric_words(name)]
-        assert column["unit"] == document["units"][name]
+        assert column["unit"] == document["units"][name].replace("mm2", "mm²")
         assert column["values"] == pytest.approx([point["metrics"][name] for point in points], rel=1e-5)
     assert all(len(one["values"]) == len(points) for one in drawn["columns"])
     places = [str(at) for at in range(len(points))]

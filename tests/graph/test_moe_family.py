@@ -55,7 +55,7 @@ def test_the_first_layers_may_have_a_perceptron_and_all_a_shared_expert() -> Non
         ({"dense_layers": 32, "mlp": 8}, "32 of 32 layers"),
         ({"dense_layers": 1}, "mlp"),
         ({"experts": 0}, "experts"),
-        ({"tensor": 3}, "widths"),
+        ({"tensor": 3}, "TP degrees"),
     ],
 )
 def test_sizes_that_are_not_bundled_are_refused_in_a_sentence(changes: dict[str, Any], words: str) -> None:

@@ -52,7 +52,8 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     problem = problem_of(task, configuration, layer_costs(graph.model, setting), 1e12, 1e12)
     count = len(graph.calls)
     cuts = [StageCut(tuple(range(3)), mode), StageCut(tuple(range(3, count)), mode)]
-    plan = price(problem, Shape(2, 2, 3, "pipeline"), cuts, task.prices)
+    family = task.training.machine.stack.families[0]
+    plan = price(problem, Shape(2, 2, 3, "pipeline", family=family), cuts, task.prices)
     spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
     layers = layer_joules(graph, chip_arrays([CHIP]), setting.constants, TABLE, spreads)
     found = plan_joules(task, configuration, problem, plan, layers, TABLE)

@@ -74,14 +74,21 @@ def test_a_provisional_answer_is_not_explained(run: Path, phaze: Callable[..., R
     assert "stopped before a chip was evaluated" in ran.err and ran.err.count("\n") == 1
 
 
+def test_a_model_given_where_a_study_belongs_is_that_model(
+    tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named, given = (phaze("compare", *said, "--json") for said in (("bert-large",), ("--model", "bert-large")))
+    assert named.code == 0 and named.out == given.out
+
+
 @pytest.mark.parametrize("command", [("search",), ("front", "--of", "throughput,area"), ("compare",)])
-def test_a_model_given_where_a_study_belongs_is_told_its_option(
+def test_a_name_that_is_neither_study_nor_model_is_one_sentence(
     tmp_path: Path, phaze: Callable[..., Ran], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = phaze(*command, "bert-large")
-    assert ran.code == 2
-    assert "--model bert-large" in ran.err and ran.err.count("\n") == 1
+    ran = phaze(*command, "bert-larg")
+    assert ran.code == 2 and "bert-large" in ran.err and ran.err.count("\n") == 1
 
 
 @pytest.mark.slow

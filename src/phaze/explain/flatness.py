@@ -35,7 +35,7 @@ USUAL, MOST = 0.01, 0.25
 ROUND = 64
 """Chips evaluated at a time: enough for every worker, few enough to stop soon."""
 FEW = 500
-"""Chips of a space in boxes up to which a wider share is looked at: each is evaluated exactly."""
+"""Chips of a space in boxes up to which a wider share is counted: each is evaluated exactly."""
 LISTED = 20
 """Rows that a page shows."""
 NEARER = (0.001, 0.01, 0.02, 0.03, 0.05, 0.1)
