@@ -21,6 +21,7 @@ from examples.paper.sheets import Line, markdown
 from examples.paper.spotlight import (
     BUDGET,
     LONG_BUDGET,
+    LONG_SEEDS,
     SEEDS,
     SHOWN,
     SPOTLIGHT_MODELS,
@@ -63,7 +64,7 @@ def spotlight(out: Path, images: Path, budget: int = BUDGET, seeds: int = SEEDS)
 def spotlight_long(out: Path, images: Path) -> dict[str, str]:
     """The same to the largest budget, for the model whose block chip is not its own chip."""
     name = "spotlight-long"
-    return {name: _convergence(out, images, name, SPOTLIGHT_MODELS[-1:], LONG_BUDGET, SEEDS)}
+    return {name: _convergence(out, images, name, SPOTLIGHT_MODELS[-1:], LONG_BUDGET, LONG_SEEDS)}
 
 
 def _convergence(out: Path, images: Path, name: str, models: Sequence[str], budget: int, seeds: int) -> str:
