@@ -46,12 +46,12 @@ def bridge(out: Path, images: Path) -> dict[str, str]:
     return {"bridge": bridge_table(done), "bridge-models": _by_model(done[0], done[-2])}
 
 
-def _by_model(mended: Quotients, faulty: Quotients) -> str:
+def _by_model(corrected: Quotients, faulty: Quotients) -> str:
     """Both ends of the bridge, model by model."""
-    heads = ("model", *(f"{name}, {end}" for end in ("mended", "all faults") for name in QUOTIENTS))
+    heads = ("model", *(f"{name}, {end}" for end in ("corrected", "all faults") for name in QUOTIENTS))
     rows = [
         [model, *("" if value is None else f"{value:.2f}" for value in (*own, *faulty.by_model[model]))]
-        for model, own in mended.by_model.items()
+        for model, own in corrected.by_model.items()
     ]
     return markdown(heads, rows)
 

@@ -97,7 +97,7 @@ def test_the_head_is_lost_from_the_model_or_stands_in_every_block(name: str) -> 
 
 
 @pytest.mark.parametrize("case", ALONE, ids=lambda case: case.folder)
-def test_every_fault_gives_an_ordinary_study_that_differs_from_the_mended_one(case: Case, tmp_path: Path) -> None:
+def test_every_fault_gives_an_ordinary_study_that_differs_from_the_corrected_one(case: Case, tmp_path: Path) -> None:
     plain, _ = faulty_study(tmp_path / "plain", ["opt-350m"], Faults())
     study, chip = faulty_study(tmp_path / "faulty", ["opt-350m"], case.faults)
     (first, _), (second, _) = _job(str(plain), ()), _job(str(study), ())

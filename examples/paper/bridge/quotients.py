@@ -50,7 +50,7 @@ def _with(base: Faults, more: Faults) -> Faults:
 
 
 CASES = (
-    Case("none (mended)", Faults(), True),
+    Case("none (corrected)", Faults(), True),
     Case("units", Faults(units=True)),
     Case("microbatch", Faults(microbatch=True)),
     Case("weight gradients", Faults(weight_gradients=True)),
