@@ -1,4 +1,4 @@
-"""The ICML 2024 paper's experiment, its faults corrected: ``make paper`` runs it and rewrites the tables of docs/paper.md.
+"""The ICML 2024 paper's experiment, its faults corrected: ``make paper`` runs it, with the tables of docs/paper.md.
 
 For each of the paper's eight models, throughput of
 

@@ -31,6 +31,7 @@ from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
+# The default share, about what models of chips are off by at best; beyond a quarter nobody calls chips equal.
 USUAL, MOST = 0.01, 0.25
 ROUND = 64
 """Chips evaluated at a time: enough for every worker, few enough to stop soon."""

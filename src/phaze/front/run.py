@@ -38,6 +38,7 @@ from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
+# Chips whose finer bounds are computed at a time, and units of the first round: as many as fill the kernels.
 DUALS, FIRST = 512, 256
 
 
