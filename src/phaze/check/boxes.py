@@ -14,13 +14,14 @@ A box whose bound does not reach the goal is cut in two along the axis whose end
 halves cover it by construction. Boxes of one chip go through the steps of :mod:`.proof`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .box_walk import BATCH, Boxed, halves_of_open
 from .operators import Constants, Costs, distinct
 from .products import TensorParts, only_written, roofline
 from .proof import Watch
@@ -36,10 +37,6 @@ WITHIN = 1e-12
 """Areas at a limit differ in the last bits."""
 NEAR = 1e-9
 """Bounds and scores are sums in another order than phaze has them."""
-BATCH = 4_096
-"""Boxes bounded at once."""
-MOST_LEFT = 50_000
-"""Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,25 +204,6 @@ class BoxCosts(Costs):
         return np.asarray(self._known[work, way][of])
 
 
-@dataclass(slots=True)
-class Boxed:
-    """What a walk over boxes found: how many were looked at, combinations closed by each reason, chips left."""
-
-    combinations: int
-    boxes: int = 0
-    closed: dict[str, int] = field(default_factory=dict)
-    left: list[Integers] = field(default_factory=list)
-
-    @property
-    def open(self) -> int:
-        return sum(len(one) for one in self.left)
-
-    def count(self, reason: str, low: Integers, high: Integers) -> None:
-        """Combinations of boxes that are closed."""
-        sizes = (high - low + 1).astype(object).prod(axis=1) if len(low) else np.zeros(0, object)
-        self.closed[reason] = self.closed.get(reason, 0) + int(sum(sizes.tolist()))
-
-
 def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
     """Upper ends cut to what fits with all else at the low corner; what is cut off is counted."""
     most = grid.budget * (1 + WITHIN)
@@ -294,22 +272,6 @@ def walk(model: Model, grid: Grid, memory: int, goal: float, watch: Watch) -> Bo
             closed[some] = _bounds(model, ends.taken(some), memory, goal, True) >= goal * (1 - NEAR)
         found.count("rooflines", low[closed], high[closed])
         low, high = low[~closed], high[~closed]
-        alone = (low == high).all(axis=1)
-        if alone.any():
-            found.left.append(low[alone])
-            require(found.open <= MOST_LEFT, f"nothing shows that {MOST_LEFT:,} chips score {goal!r} or more")
-        low, high = low[~alone], high[~alone]
-        if len(low):
-            waiting.append(halved(low, high, ratios))
-        watch(f"{found.boxes:,} boxes, {sum(found.closed.values()):,} combinations closed, {found.open:,} chips left")
+        waiting += halves_of_open(found, low, high, ratios, goal)
+        watch(found.words)
     return found
-
-
-def halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
-    """Every box in two, along the axis whose ends lie furthest apart by ratio."""
-    wide = np.stack([np.log(own[high[:, at]] / own[low[:, at]]) for at, own in enumerate(ratios)], axis=1)
-    axis, every = np.argmax(np.where(high > low, wide + 1e-9, -1.0), axis=1), np.arange(len(low))
-    middle = (low[every, axis] + high[every, axis]) // 2
-    left, right = high.copy(), low.copy()
-    left[every, axis], right[every, axis] = middle, middle + 1
-    return np.concatenate([low, right]), np.concatenate([left, high])

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .boxes import BATCH, MOST_LEFT, NEAR, Boxed, halved
+from .box_walk import BATCH, Boxed, halves_of_open
+from .boxes import NEAR
 from .cluster_box import ClusterBoxes
 from .limits import curve
 from .means import Mean
@@ -249,14 +250,8 @@ def walk_clusters(
         left = _open(models, mean, boxes, _memory(grid, boxes, memories), goal, near)
         found.count("rooflines", low[~left], high[~left])
         low, high = low[left], high[left]
-        alone = (low == high).all(axis=1)
-        if alone.any():
-            found.left.append(low[alone])
-            require(found.open <= MOST_LEFT, f"nothing shows that {MOST_LEFT:,} chips score {goal!r} or more")
-        low, high = low[~alone], high[~alone]
-        if len(low):
-            waiting.append(halved(low, high, ratios))
-        watch(f"{found.boxes:,} boxes, {sum(found.closed.values()):,} combinations closed, {found.open:,} chips left")
+        waiting += halves_of_open(found, low, high, ratios, goal)
+        watch(found.words)
     return found
 
 
