@@ -1,4 +1,4 @@
-"""Processor and elapsed seconds of a function, warm: the median of repeats after one run that is not counted."""
+"""Processor and elapsed seconds of a function, warm: the median of repeats after a first run; memory of that one."""
 
 import os
 import time
@@ -7,6 +7,7 @@ from statistics import median
 from typing import TypeVar
 
 from phaze.bench.line import Took, took
+from phaze.bench.memory import grown
 
 T = TypeVar("T")
 FEWEST = 5
@@ -23,20 +24,26 @@ def _busy_s() -> float:
 
 def once(run: Callable[[], T]) -> tuple[T, Took]:
     """What ``run`` returns, and what it took."""
-    start, busy = time.perf_counter(), _busy_s()
-    found = run()
-    return found, took(_busy_s() - busy, time.perf_counter() - start)
+
+    def timed() -> tuple[T, float, float]:
+        start, busy = time.perf_counter(), _busy_s()
+        found = run()
+        return found, _busy_s() - busy, time.perf_counter() - start
+
+    (found, processor_s, elapsed_s), memory_bytes = grown(timed)
+    return found, took(processor_s, elapsed_s, memory_bytes=memory_bytes)
 
 
 def warm(run: Callable[[], T], enough_s: float = 0.5) -> tuple[T, Took]:
-    """The median of repeats after a first run: at least 5, then until ``enough_s`` are spent."""
-    found = run()
+    """The median of repeats after a first run: at least 5, then until ``enough_s`` are spent; memory of the first."""
+    found, memory_bytes = grown(run)
     busy: list[float] = []
     elapsed: list[float] = []
     spent = 0.0
     while len(busy) < FEWEST or (spent < enough_s and len(busy) < MOST):
-        found, one = once(run)
-        busy.append(one.most_s)
-        elapsed.append(one.elapsed_s or 0.0)
+        start, before = time.perf_counter(), _busy_s()
+        found = run()
+        busy.append(_busy_s() - before)
+        elapsed.append(time.perf_counter() - start)
         spent += elapsed[-1]
-    return found, took(median(busy), median(elapsed))
+    return found, took(median(busy), median(elapsed), memory_bytes=memory_bytes)

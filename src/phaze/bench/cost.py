@@ -3,6 +3,7 @@ SCALE-Sim, cycles beside time."""
 
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from phaze.bench import clock
 from phaze.bench.inputs import CHIP, SHAPES, SIMULATED_SHAPES, core_part, paper_parts, shape_product
@@ -78,6 +79,12 @@ def _peer(package: str) -> str:
         return package
 
 
+def _spent(told: list[Any]) -> Took:
+    """Processor seconds, elapsed seconds and memory, as a peer tells them of itself."""
+    processor_s, elapsed_s, memory_bytes = told
+    return took(processor_s, elapsed_s, memory_bytes=memory_bytes)
+
+
 def _absent(name: str, cases: list[Case], why: str) -> list[Line]:
     return [Line(case.called, name, "measured", case.ours, None, missing=why) for case in cases]
 
@@ -93,17 +100,17 @@ def _zigzag(cases: list[Case]) -> list[Line]:
     except PeerError as fault:
         return _absent(name, cases, str(fault))
     lines = []
-    for case, (cycles, busy_s, elapsed_s) in zip(cases, rows[: len(cases)], strict=True):
+    for case, (cycles, *spent) in zip(cases, rows[: len(cases)], strict=True):
         answers, near = same(case.cycles, cycles, NEAR)
         lines.append(
-            Line(case.called, name, "measured", case.ours, took(busy_s, elapsed_s),
+            Line(case.called, name, "measured", case.ours, _spent(spent),
                  answers, True if near else None if cycles > case.cycles else False, (case.cycles, cycles), "cycles")
         )  # fmt: skip
-    for case, nest, (cycles, busy_s, elapsed_s) in zip(cases, nests, rows[len(cases) :], strict=True):
+    for case, nest, (cycles, *spent) in zip(cases, nests, rows[len(cases) :], strict=True):
         answers, near = same(nest.cycles, cycles, NEAR)
         agree = near or 0 <= cycles - nest.cycles <= nest.ends
         lines.append(
-            Line(case.called, "zigzag, our loops", "measured", case.ours, took(busy_s, elapsed_s),
+            Line(case.called, "zigzag, our loops", "measured", case.ours, _spent(spent),
                  answers, agree, (nest.cycles, cycles), "cycles")
         )  # fmt: skip
     return lines
@@ -130,11 +137,11 @@ def _scalesim(cases: list[Case]) -> list[Line]:
     except PeerError as fault:
         return _absent(name, cases, str(fault))
     lines = []
-    for (case, label, flow), (cycles, busy_s, elapsed_s) in zip(asked, found["rows"], strict=True):
+    for (case, label, flow), (cycles, *spent) in zip(asked, found["rows"], strict=True):
         own, apart = streamed_cycles(flow, case.shape, part)
         answers, _ = same(own, cycles, NEAR)
         lines.append(
-            Line(f"{case.called}, {label}", name, "measured", case.ours, took(busy_s, elapsed_s),
+            Line(f"{case.called}, {label}", name, "measured", case.ours, _spent(spent),
                  answers, cycles == apart, (own, cycles), "cycles")
         )  # fmt: skip
     return lines

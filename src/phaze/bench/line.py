@@ -12,13 +12,15 @@ PARTS = ("placement", "schedule", "cost", "search")
 class Took:
     """Processor seconds of all threads, from ``least_s`` to ``most_s`` where a range was published.
 
-    ``stopped``: it was stopped at its limit and had not ended, so it takes longer than that.
+    ``stopped``: it was stopped at its limit and had not ended, so it takes longer than that. ``memory_bytes``: its peak
+    above what the process held before (:mod:`phaze.bench.memory`); None where that is not known.
     """
 
     least_s: float
     most_s: float
     elapsed_s: float | None = None
     stopped: bool = False
+    memory_bytes: int | None = None
 
     def document(self) -> dict[str, Any]:
         """As it stands in ``phaze.bench/1``."""
@@ -26,12 +28,15 @@ class Took:
             "processor_s": [self.least_s, self.most_s],
             "elapsed_s": self.elapsed_s,
             "stopped": self.stopped,
+            "memory_bytes": self.memory_bytes,
         }
 
 
-def took(processor_s: float, elapsed_s: float | None = None, stopped: bool = False) -> Took:
+def took(
+    processor_s: float, elapsed_s: float | None = None, stopped: bool = False, memory_bytes: int | None = None
+) -> Took:
     """A single figure."""
-    return Took(processor_s, processor_s, elapsed_s, stopped)
+    return Took(processor_s, processor_s, elapsed_s, stopped, memory_bytes)
 
 
 def _finite(value: float) -> float | None:

@@ -5,11 +5,20 @@ memory, version 3.0.0, stops with a TypeError under numpy 2.4 and is left out.)
 """
 
 import importlib
-import time
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from phaze.bench import clock
 from phaze.bench.peer import answer, question
+
+
+def simulated(array: Any, config: Any, m: int, n: int, k: int) -> int:
+    """Cycles of one product on SCALE-Sim's array."""
+    inputs, outputs, weights = (np.arange(a * b).reshape(a, b) for a, b in ((m, k), (m, n), (k, n)))
+    array.set_params(config_obj=config, ifmap_op_mat=inputs, ofmap_op_mat=outputs, filter_op_mat=weights)
+    return int(array.get_demand_matrices()[0].shape[0])
 
 
 def main() -> None:
@@ -20,12 +29,9 @@ def main() -> None:
     rows = []
     for flow, m, n, k in asked["cases"]:
         module = importlib.import_module(f"scalesim.compute.systolic_compute_{flow}")
-        start, busy = time.perf_counter(), time.process_time()
-        run = getattr(module, f"systolic_compute_{flow}")()
-        inputs, outputs, weights = (np.arange(a * b).reshape(a, b) for a, b in ((m, k), (m, n), (k, n)))
-        run.set_params(config_obj=config, ifmap_op_mat=inputs, ofmap_op_mat=outputs, filter_op_mat=weights)
-        cycles = int(run.get_demand_matrices()[0].shape[0])
-        rows.append([cycles, time.process_time() - busy, time.perf_counter() - start])
+        array = getattr(module, f"systolic_compute_{flow}")()
+        cycles, spent = clock.once(partial(simulated, array, config, m, n, k))
+        rows.append([cycles, spent.most_s, spent.elapsed_s, spent.memory_bytes])
     answer({"rows": rows})
 
 

@@ -2,10 +2,11 @@
 whole layer without our bounds, components or start."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from phaze.bench import clock
 from phaze.bench.inputs import CHIP, SCHEDULES, ScheduleInput, schedule_problem
-from phaze.bench.line import Line, Section, Took, percent, took
+from phaze.bench.line import Line, Section, Took, percent
 from phaze.bench.plain_cpsat import Outcome, solve_plain
 from phaze.bench.published import SCHEDULE, SOURCE
 from phaze.schedule.ilp import solve_ilp
@@ -58,7 +59,7 @@ def verdict(ours: Schedule, theirs: Outcome, gap: float) -> tuple[str, bool]:
 def _peer(ours: Schedule, ours_took: Took, called: str, name: str, by: Callable[[], Outcome], gap: float) -> Line:
     found, theirs = clock.once(by)
     answers, agree = verdict(ours, found, gap)
-    told = took(theirs.most_s, theirs.elapsed_s, not found.ended)
+    told = replace(theirs, stopped=not found.ended)
     return Line(called, name, "measured", ours_took, told, answers, agree, (ours.makespan_s, found.makespan_s), "s")
 
 

@@ -16,11 +16,12 @@ with the default effort, for least latency. Files are JSON, which is YAML too.
 import importlib
 import json
 import logging
-import time
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from phaze.bench import clock
 from phaze.bench.peer import answer, question
 from phaze.files import write_whole
 
@@ -119,12 +120,12 @@ def main() -> None:
     for case in question()["cases"]:
         write_whole(Path("machine.yaml"), json.dumps(machine(case["part"])))
         write_whole(Path("mapping.yaml"), json.dumps(mapping(case["part"], case.get("loops"))))
-        start, busy = time.perf_counter(), time.process_time()
-        found = run(
-            workload(case["shape"]), "machine.yaml", "mapping.yaml",
+        asked = partial(
+            run, workload(case["shape"]), "machine.yaml", "mapping.yaml",
             opt="latency", dump_folder="out", lpf_limit=EFFORT, loma_show_progress_bar=False,
         )  # fmt: skip
-        rows.append([float(found[1]), time.process_time() - busy, time.perf_counter() - start])
+        found, spent = clock.once(asked)
+        rows.append([float(found[1]), spent.most_s, spent.elapsed_s, spent.memory_bytes])
     answer({"rows": rows})
 
 

@@ -60,6 +60,22 @@ def _cycles(console: Console, lines: list[Mapping[str, Any]]) -> None:
         console.print(table(("cycles of", "against", "ours", "theirs", "differ", "agree"), cells, left=2))
 
 
+def mib(told: Mapping[str, Any]) -> str:
+    """Peak memory in MiB, three digits; below a tenth, less than a page or two: said as that."""
+    held = told["memory_bytes"]
+    if held is None:
+        return "-"
+    return "< 0.1" if held < 2**20 / 10 else _digits(held / 2**20)
+
+
+def _memory(console: Console, lines: list[Mapping[str, Any]]) -> None:
+    told = [line for line in lines if line["theirs"] is not None and line["theirs"]["memory_bytes"] is not None]
+    if told:
+        cells = [(t["input"], t["against"], mib(t["ours"]), mib(t["theirs"])) for t in told]
+        console.print()
+        console.print(table(("peak memory of", "against", "ours, MiB", "theirs, MiB"), cells, left=2))
+
+
 def show_bench(console: Console, document: Mapping[str, Any]) -> None:
     """All parts."""
     where = document["machine"]
@@ -68,13 +84,15 @@ def show_bench(console: Console, document: Mapping[str, Any]) -> None:
         console,
         f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}{busy}. "
         "Times are processor seconds of all threads, ours warm; ~ estimated, > stopped at its limit; "
-        "a ratio is their least time over ours.",
+        "a ratio is their least time over ours. Memory is the peak of the resident set above what the process held "
+        "before (a first run; no figure where it was not measured here).",
     )
     for section in document["sections"]:
         console.print(f"\n[bold]{section['part']}[/bold]")
         heads = ("input", "against", "ours", "theirs", "ratio", "answers")
         console.print(table(heads, [_cells(line) for line in section["lines"]], left=2))
         _cycles(console, section["lines"])
+        _memory(console, section["lines"])
         for name, why in dict.fromkeys((line["against"], line["missing"]) for line in section["lines"]):
             if why:
                 paragraph(console, f"{name}: {why}")
