@@ -45,7 +45,8 @@ import json, resource, sys, time
 from pathlib import Path
 from phaze.search.folder import run_in
 from phaze.search.question_files import Papers
-from phaze.study.load import default_study, job_of, study_of, with_settings
+from phaze.study.load import job_of, study_of
+from phaze.study.plain import default_study, with_settings
 start = time.perf_counter()
 raw = with_settings(default_study("bert-large", "icml24") | {"models": ["bert-large"]}, sys.argv[2:])
 done = run_in(Path(sys.argv[1]), Papers(""), job_of(study_of(raw, "growth")))

@@ -22,7 +22,8 @@ from phaze.search.ray_worker import Worker
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.state import State
 from phaze.search.task import SearchJob
-from phaze.study.load import default_study, job_of, study_of
+from phaze.study.load import job_of, study_of
+from phaze.study.plain import default_study
 
 CHIPS = 96
 

@@ -220,7 +220,9 @@ SWITCHES = {"bench/memory.py": 1}
 @pytest.mark.parametrize("name", NAMES)
 def test_files_are_written_in_one_place(name: str) -> None:
     found = list(_writes(ast.parse((SOURCE / name).read_text(encoding="utf-8"))))
-    assert name == "files.py" or len(found) == SWITCHES.get(name, 0), f"{name}:{found[:1]} writes a file: use phaze.files.write_whole"
+    assert name == "files.py" or len(found) == SWITCHES.get(name, 0), (
+        f"{name}:{found[:1]} writes a file: use phaze.files.write_whole"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

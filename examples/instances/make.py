@@ -19,7 +19,8 @@ from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import Problem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
-from phaze.study.load import default_study, question_of, study_of
+from phaze.study.load import question_of, study_of
+from phaze.study.plain import default_study
 
 HERE = Path(__file__).parent
 CHIP, CLUSTER, STACK = "tpu-v4-paper", "paper-flat", "icml24"

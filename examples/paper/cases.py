@@ -25,7 +25,8 @@ from phaze.search.journal import SqliteJournal
 from phaze.search.question_files import Papers
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
-from phaze.study.load import question_of, read_study, study_of, with_settings
+from phaze.study.load import question_of, study_of
+from phaze.study.plain import read_study, with_settings
 
 HERE = Path(__file__).parent
 MODELS = (

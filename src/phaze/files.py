@@ -30,6 +30,11 @@ KINDS = (
 )
 
 
+def is_path(text: str) -> bool:
+    """Whether ``text`` means a file rather than a bundled name."""
+    return text == "-" or "/" in text or text.endswith((".toml", ".json"))
+
+
 def kind_of(mode: int) -> str:
     """What stands at a path, in words; empty for a regular file."""
     return next((words for is_kind, words in KINDS if is_kind(mode)), "")

@@ -12,7 +12,8 @@ from phaze.documents import digest, plain_value
 from phaze.graph.zoo import ZOO
 from phaze.hardware.library import load_chip, preset_names
 from phaze.hardware.silicon.files import chip_names
-from phaze.study.load import default_study, question_of, study_of
+from phaze.study.load import question_of, study_of
+from phaze.study.plain import default_study
 
 PLACE = Path(__file__).parent.parent.parent / "src" / "phaze" / "check" / "bundled.py"
 HEAD = '''"""Digests of what is bundled, so that a claim can say whether it is about that.

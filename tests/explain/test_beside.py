@@ -10,7 +10,7 @@ import pytest
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.explain.shared import Axis, Span, near_words
-from phaze.study.load import default_study
+from phaze.study.plain import default_study
 from tests.conftest import Ran
 
 SPACE = Path(__file__).parent.parent / "sweep" / "small-space.toml"

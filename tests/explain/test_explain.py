@@ -14,7 +14,7 @@ from phaze.explain.question import Found, Question, gain, question_of, with_budg
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.reference import value_on
 from phaze.search.spaces import enumerate_space
-from phaze.study.load import default_study
+from phaze.study.plain import default_study
 from tests.conftest import Ran
 
 SPACE = Path(__file__).parent.parent / "sweep" / "small-space.toml"

@@ -36,7 +36,8 @@ from phaze.search.baseline import scale_for
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.spaces import enumerate_space, load_space
 from phaze.search.task import SearchJob
-from phaze.study.load import question_of, read_study, study_of, with_settings
+from phaze.study.load import question_of, study_of
+from phaze.study.plain import read_study, with_settings
 from tests.search.test_study import SPACE
 
 MAP = JOINT / "map.toml"

@@ -13,7 +13,8 @@ from phaze.errors import InputError
 from phaze.graph import store
 from phaze.graph.zoo import load_model
 from phaze.search.task import SearchJob
-from phaze.study.load import default_study, job_of, study_of, with_settings
+from phaze.study.load import job_of, study_of
+from phaze.study.plain import default_study, with_settings
 from tests.conftest import Ran
 
 SPACE = """

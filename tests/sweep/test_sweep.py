@@ -20,8 +20,9 @@ from phaze.search.question_files import Papers
 from phaze.search.run import begin
 from phaze.search.shared import Shared
 from phaze.search.spaces import enumerate_space
-from phaze.study.load import default_study, job_of, study_of, with_settings
+from phaze.study.load import job_of, study_of
 from phaze.study.places import Origin
+from phaze.study.plain import default_study, with_settings
 from phaze.sweep.over import over_of
 from phaze.sweep.run import regions, sweep
 from tests.conftest import Ran

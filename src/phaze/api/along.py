@@ -63,8 +63,8 @@ def sweep(
     with on_standard_error() as progress:
         progress.step("phaze sweep")
         from phaze.search.engines import engine_of
-        from phaze.study.load import with_settings
         from phaze.study.own import with_tables
+        from phaze.study.plain import with_settings
         from phaze.sweep.over import over_of
         from phaze.sweep.run import sweep as sweep_points
 

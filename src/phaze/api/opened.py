@@ -63,10 +63,9 @@ def study_settings(settings: Sequence[str], **options: Any) -> list[str]:
 
 def _is_model(study: "Study") -> bool:
     """Whether a model stands where a study could."""
-    from phaze.files import STANDARD_INPUT
+    from phaze.files import STANDARD_INPUT, is_path
     from phaze.graph.supply.module import ModuleSupply
     from phaze.graph.tensor_plan import is_place
-    from phaze.hardware.library import is_path
 
     if isinstance(study, str) and study not in STANDARD_INPUT and not study.endswith((".toml", ".json")):
         return not Path(study).is_file() and (is_place(study) or not is_path(study))
@@ -89,8 +88,8 @@ def asked_study(
     study: "Study | None", models: "Models | None", settings: Sequence[str], tp_plan: str | None = None
 ) -> "tuple[dict[str, Any], Origin]":
     """The plain values of the study that was asked for, its own models not traced yet, and where it comes from."""
-    from phaze.study.load import default_study, given_paths, read_study, with_settings
     from phaze.study.places import Origin
+    from phaze.study.plain import default_study, given_paths, read_study, with_settings
 
     named: list[Any] = [] if models is None else list(models) if isinstance(models, list | tuple) else [models]
     if (study is None) == (not named):

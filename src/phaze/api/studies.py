@@ -1,17 +1,20 @@
 """The commands that search a study, as functions: search and front."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from phaze.api.given import asked, shards
-from phaze.api.opened import settled, study_settings
+from phaze.api.opened import asked_study, settled, study_settings, traced
 from phaze.api.renamed import renamed
 from phaze.api.run_values import Fronted, Searched, searched
 from phaze.api.values import identified, sheet
 from phaze.report.progress import on_standard_error
+
+ENDED = "This run had ended: its folder has the answer, and nothing was searched again."
+PAGE = "report.html"
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -37,6 +40,18 @@ def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
     if loaded_s > limit_s:
         said.insert(0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit.")
     return " ".join(said)
+
+
+def _ended(out: str | Path, raw: Mapping[str, Any], page: bool) -> Searched | None:
+    """The answer of a run that has ended with a study of bundled names alone, without building its question."""
+    from phaze.hardware.write import toml_text
+    from phaze.search.finished import finished_as, names_files
+
+    folder = folder_of(out, str(raw.get("name")))[0]
+    if names_files(raw) or (page and not (folder / PAGE).is_file()):
+        return None
+    known = finished_as(folder, toml_text(raw))
+    return None if known is None else searched(known, folder, None, ENDED)
 
 
 @renamed(time_s="time")
@@ -115,19 +130,23 @@ def search(
         progress.step("phaze search")
         began = monotonic()
         from phaze.hardware.write import toml_text
+
+        asked_for, origin = asked_study(study, model, chosen, None if tp_plan is None else str(tp_plan))
+        ended = None if out is None else _ended(out, asked_for, page)
+        if ended is not None:
+            return ended
         from phaze.search.finished import finished_in
         from phaze.study.load import question_of, study_of
 
-        raw, origin = settled(study, model, chosen, fresh, progress, None if tp_plan is None else str(tp_plan))
+        raw = traced(asked_for, origin, fresh, progress)
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
         folder, kept = folder_of(out, checked.name)
         question = question_of(checked, reader=origin.reader)
         papers = question.papers(toml_text(raw))
         known = finished_in(folder, papers, question.job.digest)
-        if known is not None and (not page or (folder / "report.html").is_file()):
-            work = "This run had ended: its folder has the answer, and nothing was searched again."
-            return searched(known, folder, kept, work)
+        if known is not None and (not page or (folder / PAGE).is_file()):
+            return searched(known, folder, kept, ENDED)
         loaded_s = monotonic() - began
         from dataclasses import replace
 

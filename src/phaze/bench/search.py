@@ -21,7 +21,8 @@ from phaze.search.plain_path import plain_of
 from phaze.search.question_files import Papers
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
-from phaze.study.load import default_study, job_of, study_of
+from phaze.study.load import job_of, study_of
+from phaze.study.plain import default_study
 
 MODEL = "bert-large"
 SAMPLE = 4

@@ -28,7 +28,7 @@ from phaze.evaluate.recomputing import require_host, stack_recomputing
 from phaze.evaluate.run_plan import RunPlanTable
 from phaze.evaluate.run_tables import GptTable, LlamaTable, MoeTable
 from phaze.evaluate.training_run import Budget
-from phaze.files import STANDARD_INPUT, beside, read_text
+from phaze.files import STANDARD_INPUT, beside, is_path, read_text
 from phaze.graph.ir import Attention, Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.supply import supply_of
@@ -36,7 +36,7 @@ from phaze.graph.tensor_plan import is_place, place_beside
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.formats import Precision
-from phaze.hardware.library import is_path, load_built_stack, load_chip, load_cluster, require_links
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Optimizer, Stack, require_priced
 from phaze.units import Batch, sequences_in

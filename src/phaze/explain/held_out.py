@@ -19,8 +19,9 @@ from phaze.search.plan_words import plan_words
 from phaze.search.question_files import STUDY
 from phaze.search.result import model_document
 from phaze.search.task import ModelTask, SearchJob, tasks_for
-from phaze.study.load import question_of, read_study, study_of
+from phaze.study.load import question_of, study_of
 from phaze.study.own import with_own_models, with_tables
+from phaze.study.plain import read_study
 
 WHERE = "--held-out"
 

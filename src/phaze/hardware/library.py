@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError, unknown_name
-from phaze.files import read_text
+from phaze.files import is_path, read_text
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.files import ChipFile, ClusterFile
@@ -36,11 +36,6 @@ def preset_names(kind: str) -> tuple[str, ...]:
     """The names of the presets of a kind (chips, clusters, stacks, technologies), sorted."""
     folder = files("phaze.hardware") / "presets" / kind
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
-
-
-def is_path(text: str) -> bool:
-    """Whether ``text`` means a file rather than a preset."""
-    return text == "-" or "/" in text or text.endswith((".toml", ".json"))
 
 
 def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:

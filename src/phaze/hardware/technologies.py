@@ -10,8 +10,8 @@ from typing import Any, Literal
 from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import unknown_name
-from phaze.files import read_text
-from phaze.hardware.library import is_path, preset_names, read
+from phaze.files import is_path, read_text
+from phaze.hardware.library import preset_names, read
 from phaze.hardware.silicon.node import Node, curve_at
 from phaze.hardware.silicon.node_files import NODE, NodeFile, node_in, node_names
 from phaze.hardware.technology import Fab, Technology

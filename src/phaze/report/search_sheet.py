@@ -1,7 +1,7 @@
 """A search for the terminal: the line that is live while it runs, and its answer."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -27,14 +27,16 @@ from phaze.report.run_sheet import (
 )
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.plan_words import degree_words, recompute_words, shared_words
-from phaze.search.state import Standing
 from phaze.units import show
 
+if TYPE_CHECKING:
+    from phaze.search.state import Standing
 
-def shown_on(progress: Progress) -> Callable[[Standing], None]:
+
+def shown_on(progress: Progress) -> "Callable[[Standing], None]":
     """What shows how far a search is: every chip that is still open may turn out to be closed by a bound."""
 
-    def watch(standing: Standing) -> None:
+    def watch(standing: "Standing") -> None:
         gap = f"gap {standing.gap:.3%}" if standing.best < float("inf") else "nothing fits yet"
         what = f"searching ({gap}, {standing.bound:,} pruned by bound), chips evaluated"
         progress.count(standing.evaluated, standing.evaluated + standing.open, what, at_most=True)

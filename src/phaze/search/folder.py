@@ -18,7 +18,7 @@ from phaze.search.finished import digests_of
 from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.journal_rows import require_evaluated
-from phaze.search.question_files import FILES, Papers, refuse_another, texts_of
+from phaze.search.question_files import FILES, GRAPHS, PROBLEM, Papers, refuse_another, texts_of
 from phaze.search.result import (
     SCHEMA,
     AnswerParts,
@@ -121,5 +121,6 @@ def run_in(
             texts[CERTIFICATE] = dumps(proof_of(state, best, parts, certificate, papers)) + "\n"
         for name, text in texts.items():
             write_whole(folder / name, text)
-        journal.keep_digests(digests_of(texts))
+        asked = {PROBLEM: papers.problem, GRAPHS: papers.graphs} if papers.problem else {}
+        journal.keep_digests(digests_of({**asked, **texts}))
     return Finished(folder, document, state, best)

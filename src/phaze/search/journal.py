@@ -7,32 +7,16 @@ certificate chip by chip. One writer at a time holds the file; a round is one tr
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from phaze.errors import InputError
 from phaze.files import refuse_other_kinds
 from phaze.search.evaluated import Evaluated, evaluated_from
+from phaze.search.journal_file import SUFFIXES, rows_of, said
 
 FORMAT = "phaze.journal/1"
-# The files that SQLite itself writes beside a journal; it would follow a link that stands in their place.
-SUFFIXES = ("", "-wal", "-shm", "-journal")
-# What SQLite says, what it means here, and what to do.
-FAULTS = (
-    ("locked", "another search is writing here", "wait, or give another --out"),
-    ("full", "the disk is full", "free disk space; the same command resumes"),
-    (
-        "disk I/O",
-        "the disk cannot be written (disk I/O error)",
-        "free disk space, or check the folder; the same command resumes",
-    ),
-    ("readonly", "the folder cannot be written", "give another --out"),
-    ("unable to open", "the folder cannot be written", "give another --out"),
-)
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS evaluated (chip INTEGER PRIMARY KEY, document TEXT NOT NULL)",
@@ -50,23 +34,6 @@ class PrunedChip:
     step: str
 
 
-@contextmanager
-def _said(path: Path) -> Iterator[None]:
-    """Faults of the file as one sentence."""
-    try:
-        yield
-    except sqlite3.OperationalError as fault:
-        text = str(fault)
-        for sign, seen, change in FAULTS:
-            if sign in text:
-                raise InputError(str(path), seen, change) from None
-        raise InputError(str(path), f"the journal cannot be used ({text})", "check the folder's rights") from None
-    except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as fault:
-        raise InputError(
-            str(path), f"the journal is damaged ({fault})", "move the folder away and start again"
-        ) from None
-
-
 class SqliteJournal:
     """A journal that is open; ``close`` it, or use it in a ``with`` statement."""
 
@@ -74,7 +41,7 @@ class SqliteJournal:
         self.path = path
         for suffix in SUFFIXES:
             refuse_other_kinds(path.with_name(path.name + suffix), "give another --out")
-        with _said(path):
+        with said(path):
             self.base = sqlite3.connect(path, timeout=0.2, isolation_level=None)
         try:
             self._known = self._opened(study, code)
@@ -84,7 +51,7 @@ class SqliteJournal:
 
     def _opened(self, study: str, code: str) -> dict[int, Evaluated]:
         """The chips that are in it, after its tables were made or found to be of the same study and code."""
-        with _said(self.path):
+        with said(self.path):
             self.base.execute("PRAGMA locking_mode=EXCLUSIVE")
             self.base.execute("PRAGMA journal_mode=WAL")
             self.base.execute("BEGIN IMMEDIATE")
@@ -96,7 +63,7 @@ class SqliteJournal:
                 self.base.executemany("INSERT INTO about VALUES (?, ?)", wanted.items())
             self.base.execute("COMMIT")
         self._refuse_others(about or wanted, wanted)
-        with _said(self.path):
+        with said(self.path):
             rows = self.base.execute("SELECT chip, document FROM evaluated").fetchall()
             return {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
 
@@ -114,7 +81,7 @@ class SqliteJournal:
         """Keep a round, all of it or nothing."""
         kept = list(found)
         rows = [(one.chip, json.dumps(one.document(), separators=(",", ":"))) for one in kept]
-        with _said(self.path):
+        with said(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.executemany("INSERT OR REPLACE INTO evaluated VALUES (?, ?)", rows)
             self.base.execute("COMMIT")
@@ -122,7 +89,7 @@ class SqliteJournal:
 
     def finish(self, closed: Iterable[PrunedChip]) -> None:
         """Keep how every chip was closed."""
-        with _said(self.path):
+        with said(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.execute("DELETE FROM closed")
             rows = ((one.chip, one.reason, one.bound, one.step) for one in closed)
@@ -131,19 +98,19 @@ class SqliteJournal:
 
     def keep_digests(self, digests: Mapping[str, str]) -> None:
         """Keep the digests of what was written when the search had ended."""
-        with _said(self.path):
+        with said(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", digests.items())
             self.base.execute("COMMIT")
 
     def note(self, key: str, text: str) -> None:
         """Keep a text, such as what an earlier step of a search left."""
-        with _said(self.path):
+        with said(self.path):
             self.base.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {key}", text))
 
     def noted(self, key: str) -> str | None:
         """A text that was kept; None where there is none."""
-        with _said(self.path):
+        with said(self.path):
             row = self.base.execute("SELECT value FROM about WHERE key = ?", (f"note {key}",)).fetchone()
         return None if row is None else str(row[0])
 
@@ -157,31 +124,10 @@ class SqliteJournal:
         self.close()
 
 
-def _read(path: Path, query: str) -> list[Any]:
-    """The rows of a query of a journal that nobody writes; the folder may be read-only."""
-    if not path.exists():
-        raise InputError(str(path), "there is no such file", "give the folder of a run")
-    for suffix in SUFFIXES:
-        refuse_other_kinds(path.with_name(path.name + suffix), "give the folder of a run")
-    unwritten = path.with_name(path.name + "-wal").exists()
-    place = f"file:{quote(str(path.absolute()))}?mode=ro" + ("" if unwritten else "&immutable=1")
-    with _said(path):
-        base = sqlite3.connect(place, timeout=0.2, uri=True)
-        try:
-            return base.execute(query).fetchall()
-        finally:
-            base.close()
-
-
-def read_about(path: Path) -> dict[str, str]:
-    """What a journal is of, and the digests of what its search wrote."""
-    return {str(key): str(value) for key, value in _read(path, "SELECT key, value FROM about")}
-
-
 def read_closed(path: Path) -> list[PrunedChip]:
     """The certificate of a finished run, chip by chip."""
-    rows = _read(path, "SELECT chip, reason, bound, step FROM closed ORDER BY chip")
-    with _said(path):
+    rows = rows_of(path, "SELECT chip, reason, bound, step FROM closed ORDER BY chip")
+    with said(path):
         return [
             PrunedChip(int(chip), str(reason), None if bound is None else float(bound), str(step))
             for chip, reason, bound, step in rows
@@ -190,6 +136,6 @@ def read_closed(path: Path) -> list[PrunedChip]:
 
 def read_evaluated(path: Path) -> list[Evaluated]:
     """Every chip that a run has opened."""
-    rows = _read(path, "SELECT chip, document FROM evaluated ORDER BY chip")
-    with _said(path):
+    rows = rows_of(path, "SELECT chip, document FROM evaluated ORDER BY chip")
+    with said(path):
         return [evaluated_from(int(chip), json.loads(text)) for chip, text in rows]

@@ -9,8 +9,7 @@ from typing import overload
 from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import unknown_name
-from phaze.files import read_text
-from phaze.hardware.library import is_path
+from phaze.files import is_path, read_text
 from phaze.hardware.silicon.space import KIND, cluster_space_names
 from phaze.hardware.silicon.space_file import SCHEMA, ClusterSpaceFile
 from phaze.search.chips import SpaceChips

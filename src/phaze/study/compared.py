@@ -17,8 +17,9 @@ from phaze.search.reopened import place_of
 from phaze.search.result_file import read_result
 from phaze.search.task import SearchJob
 from phaze.study.chip_rows import chip_of_row, chip_rows
-from phaze.study.load import question_in, question_of, study_of, with_settings
+from phaze.study.load import question_in, question_of, study_of
 from phaze.study.places import Origin
+from phaze.study.plain import with_settings
 
 
 def _found_chip(folder: str) -> ChipToCompare:

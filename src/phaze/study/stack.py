@@ -13,8 +13,9 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from phaze.documents import Document, NonNegative, Positive, Reader, Seconds, Share, check
+from phaze.files import is_path
 from phaze.hardware.files import Name
-from phaze.hardware.library import is_path, read_stack
+from phaze.hardware.library import read_stack
 from phaze.hardware.stack import (
     Fusion,
     Pipeline,

@@ -19,9 +19,10 @@ from phaze.search.folder import run_in
 from phaze.search.plan_words import plan_words
 from phaze.search.run import Evaluate
 from phaze.search.shared import Shared
-from phaze.study.load import question_of, study_of, with_settings
+from phaze.study.load import question_of, study_of
 from phaze.study.own import with_own_models
 from phaze.study.places import Origin
+from phaze.study.plain import with_settings
 from phaze.sweep.over import Over
 
 SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"

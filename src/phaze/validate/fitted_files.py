@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from phaze.evaluate.run_file import RunJob
-from phaze.files import folder_for, write_whole
+from phaze.files import folder_for, is_path, write_whole
 from phaze.hardware.files import ChipFile, ClusterFile
-from phaze.hardware.library import is_path, read, read_stack
+from phaze.hardware.library import read, read_stack
 from phaze.hardware.silicon.files import read_chip
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted

@@ -10,9 +10,8 @@ from typing import Any
 
 from phaze.documents import Reader
 from phaze.errors import InputError
-from phaze.files import read_text
+from phaze.files import is_path, read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import is_path
 from phaze.hardware.silicon.area import SiliconAreas, edge_mm2, interface_dies, silicon_areas
 from phaze.hardware.silicon.chip import UNMEASURED, Accelerator, accelerator_of, chip_of
 from phaze.hardware.silicon.files import CLUSTERS_FIRST, AcceleratorFile, read_chip

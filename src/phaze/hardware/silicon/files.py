@@ -25,7 +25,7 @@ from phaze.documents import (
     Watts,
 )
 from phaze.errors import unknown_name
-from phaze.files import read_text
+from phaze.files import is_path, read_text
 from phaze.hardware.attention_file import known_family
 from phaze.hardware.chip import ClockBasis, Published
 from phaze.hardware.files import (
@@ -40,7 +40,7 @@ from phaze.hardware.files import (
     UnitPair,
     Units,
 )
-from phaze.hardware.library import bundled, is_path, preset_names
+from phaze.hardware.library import bundled, preset_names
 from phaze.hardware.silicon.chip import (
     GENERATIONS,
     Accelerator,
