@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import phaze
-from phaze.api.studies import ENDED
+from phaze.api.studies import ENDED, search
 from phaze.errors import InputError
 from phaze.hardware.write import toml_text
 from phaze.search.finished import digests_of, finished_as, names_files
@@ -29,7 +28,7 @@ STUDY = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished") / "small"
-    phaze.search(STUDY, out=folder)
+    search(STUDY, out=folder)
     return folder
 
 
@@ -39,7 +38,7 @@ def copy(run: Path, tmp_path: Path) -> Path:
 
 
 def test_the_same_study_is_answered_from_the_folder(run: Path) -> None:
-    again = phaze.search(STUDY, out=run)
+    again = search(STUDY, out=run)
     assert ENDED.split(":")[0] in str(again)
     assert again.document == json.loads((run / "result.json").read_text())
 
@@ -49,7 +48,7 @@ def test_another_study_or_setting_is_not_answered_from_it(run: Path) -> None:
     assert finished_as(run, text) is not None
     assert finished_as(run, text.replace("512", "1024")) is None
     with pytest.raises(InputError, match="another study"):
-        phaze.search(STUDY, out=run, settings=["training.batch=1024"])
+        search(STUDY, out=run, settings=["training.batch=1024"])
 
 
 def _edited(name: str, old: str, new: str) -> Callable[[Path], None]:
