@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from examples.paper import parts
-from examples.paper.cases import MODELS, Found, one_block, one_model, rows, searched, write_pages
+from examples.paper.cases import MODELS, Found, Question, answer_all, one_block, one_model, rows, searched, write_pages
 from examples.paper.pictures import IMAGES
 from examples.paper.sheets import HEADS, Ablation, Line, ablation_table, chip_table, put, ratio_table
 from examples.paper.steps import STEP_MODELS, step_table, steps
@@ -80,11 +80,9 @@ def _each(out: Path, name: str, settings: Sequence[str] = ()) -> dict[str, Found
 
 def _blocks(out: Path) -> dict[str, Chip]:
     """The chip of every model's block, with the largest HBM."""
-    found = {}
-    for model in MODELS:
-        with _said(f"block: {model}"):
-            found[model] = searched(out / "block" / model, "block.toml", [one_block(model)]).chip
-    return found
+    asked = {model: Question(out / "block" / model, "block.toml", (one_block(model),)) for model in MODELS}
+    answer_all(list(asked.values()))
+    return {model: searched(*question).chip for model, question in asked.items()}
 
 
 def _rate(row: ComparisonRow | None) -> float | None:
@@ -120,9 +118,16 @@ def _main_tables(
 
 def _ablations(out: Path, base: Chip) -> str:
     """What each part of the space is worth: the gain without it, by model."""
+    cases = {"without-" + name.replace(" ", "-").replace("/", "-"): (name, settings) for name, settings in ABLATIONS}
+    answer_all(
+        [
+            Question(out / folder / model, "model.toml", (one_model(model), *settings))
+            for folder, (_, settings) in cases.items()
+            for model in MODELS
+        ]
+    )
     done = []
-    for name, settings in (("all of it", ()), *ABLATIONS):
-        folder = "paper" if not settings else "without-" + name.split("=")[0].replace(" ", "-").replace("/", "-")
+    for folder, (name, settings) in {"paper": ("all of it", ()), **cases}.items():
         own = _each(out, folder, settings)
         gains: list[tuple[float | None, ...]] = []
         for model in MODELS:
