@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.baseline import scale_for
-from phaze.search.boxes.counts import count_chips
+from phaze.search.boxes.counts import count_chips, count_cores
 from phaze.search.boxes.opening import chips_numbered, is_boxed, reopened
 from phaze.search.evaluated import Evaluated
 from phaze.search.objective import KINDS, Objective
@@ -87,6 +87,7 @@ def test_chips_are_counted_without_looking_at_them(space: Space) -> None:
     opened, counts = enumerate_space(space), count_chips(space)
     assert counts.chips == len(opened)
     assert {"area": counts.area, "power": counts.power, "cost": counts.cost} == opened.left_out
+    assert all(count_cores(space, at_once) == counts for at_once in (1, 7, 100))
 
 
 def test_a_space_of_the_paper_is_not_looked_at_in_boxes() -> None:
