@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.cli.fuzz_folders import rows_of_folders
 from tests.cli.fuzz_rows import Row, answer_of
+from tests.cli.fuzz_theirs import rows_of_theirs, write_theirs
 from tests.placement.profile_cases import random_profile
 from tests.report.runs import PLAN, SPACE, STUDY
 
@@ -194,13 +195,17 @@ def _write_files(folder: Path) -> None:
     put("large.json", json.dumps(large))
     put("short.json", answer_of("plan", "--fixed", str(folder / "large.json"), "--json", code=3))
     put("plan.json", answer_of(*PLAN.split(), "--json"))
+    write_theirs(folder)
 
 
 def cases_in(folder: Path, runs: bool) -> list[Case]:
     """All cases, with their good files written into ``folder``; with ``runs`` those of searches too."""
     _write_files(folder)
     found = []
-    for row in (*_single_rows(folder), *((*_search_rows(folder), *rows_of_folders(folder)) if runs else ())):
+    for row in (
+        *_single_rows(folder),
+        *((*_search_rows(folder), *rows_of_folders(folder), *rows_of_theirs(folder)) if runs else ()),
+    ):
         file, copied = Path(row.path), Path(row.copied) if row.copied else None
         source = file if copied is None else copied / file.relative_to(row.fresh)
         name = row.command.replace(f"{folder}/", "").split(" --out")[0]

@@ -16,6 +16,7 @@ def _documents(folder: Path, *others: str) -> list[str]:
 def _of_run(folder: Path, study: str) -> list[Row]:
     run = folder / "run"
     answer_of("search", study, "--out", str(run), *ONE)
+    answer_of("explain", str(run), *ONE)
     readers = (
         (f"report {run} --out {folder}/page.html", 5), (f"export {run} --to csv", 5),
         (f"export {run} --to perfetto", 4), (f"verify {run}", 3), (f"compare --run {run}", 2),
@@ -49,6 +50,7 @@ def _of_sweep(folder: Path, study: str) -> list[Row]:
     over = "--over training.devices=4,8"
     answer_of(*f"sweep {study} {over} --out {swept} --workers 1".split())
     found = [Row(f"report {swept} --out {folder}/page.html", f"{swept}/sweep.json", 15)]
+    found += [Row(f"verify {swept}", file, 1) for file in _documents(swept)]
     for file in _documents(swept, ".sqlite"):
         there = str(again / Path(file).relative_to(swept))
         found.append(Row(f"sweep {study} {over} --out {again} --workers 1", there, 1, str(again), str(swept)))

@@ -7,6 +7,7 @@ from random import Random
 import typer
 
 from phaze.cli.main import app
+from tests.cli.fuzz_theirs import LLAMA
 
 NUMBERS = """
 -1 0 1 2 3 7 -0 1.5 1e3 nan inf -inf 1e400 -1e308 1e-320 0x10 1_000 ² ٣ ½ +5 2147483648 9223372036854775808 1e18
@@ -93,9 +94,14 @@ plan --gpt {GPT} --chip a100-80gb --devices 4 --batch 8 --cluster selene --micro
 plan --gpt {GPT} --chip F/chip.toml --devices 8 --batch 8 --headroom 6% --recompute best --attention fused
 plan --gpt {GPT} --chip a100-80gb --devices 4 --batch 8 --html plan.html --perfetto trace.json --chunks 1
 plan --fixed F/run.json --datasheet
+plan --against F/launch.sh --llama {LLAMA} --chip h100
+plan --llama {LLAMA} --chip h100 --devices 4 --batch 8 --microbatch 1 --tensor 1 --certificate new
+plan --llama {LLAMA} --chip h100 --devices 4 --batch 8 --microbatch 1 --tensor 1 --over devices=4,8
 validate F/rows.csv --datasheet
 validate --silicon
 calibrate F/measured.csv --chip a100-80gb --out fitted.toml
+calibrate --trace F/trace.json --run F/measured-run.json --out new
+calibrate --rows F/rows.json --only h100
 study check F/study.toml --set training.batch=128
 search F/study.toml --out new --workers 1 --time 2 --gap 0.1
 search F/clustered.toml --out new --workers 1 --time 2 --headroom 6% --attention fused
@@ -105,12 +111,17 @@ report F/plan.json --out page.html
 report F/run --out page.html
 export F/plan.json --to csv
 export F/plan.json --to megatron --out flags
+export F/plan.json --to chakra --out new
+export F/plan.json --to deepspeed
 export F/run --to perfetto --out trace.json
 export F/run --to parquet --out chips.parquet
 compare F/study.toml --chip tpu-v4 --basis datasheet
 compare --run F/run --chip tpu-v4
+compare F/study.toml --chips F/chips.csv
 verify F/run --quick
+verify F/run --space F/few.toml --gap 0.1
 explain F/run --workers 1 --instead rows=128
+explain F/run --workers 1 --compare tpu-v4 --flatness 3%
 cache --clear
 doctor
 kernels nothing nothing nothing nothing
@@ -153,11 +164,15 @@ def _changed(random: Random, line: list[str]) -> list[str]:
     return [*line, option, *([] if flag and random.random() < 0.9 else [_odd(random, option)])]
 
 
+def odd_line(folder: Path, seed: int) -> list[str]:
+    """A command line with one to three changes, the same one for a seed every time."""
+    random = Random(f"line {seed}")
+    line = random.choice(LINES).replace("F/", f"{folder}/").split()
+    for _ in range(random.choice((1, 1, 2, 3))):
+        line = _changed(random, line)
+    return line
+
+
 def odd_lines(folder: Path, count: int) -> Iterator[list[str]]:
-    """``count`` command lines with one to three changes each, the same ones every time."""
-    for seed in range(count):
-        random = Random(f"line {seed}")
-        line = random.choice(LINES).replace("F/", f"{folder}/").split()
-        for _ in range(random.choice((1, 1, 2, 3))):
-            line = _changed(random, line)
-        yield line
+    """The lines of the first ``count`` seeds."""
+    return (odd_line(folder, seed) for seed in range(count))
