@@ -1,6 +1,7 @@
 """The folder that proves a plan: its question, its certificate, and the plan itself as a view of them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
         ("pipeline", document["pipeline"], len(plan["stages"])), ("zero", document["zero"], plan["zero"]),
         ("chunks", document.get("chunks", 1), plan["chunks"]), ("order", document["order"], plan["order"]),
         ("stages", [[one["layers"], one["recompute"]] for one in document["stages"]], plan["stages"]),
-        ("chip", document["job"]["chip"], problem["chip"]["name"]),
+        ("model", _model_of(document["job"]) or problem["models"][0]["name"], problem["models"][0]["name"]),
         ("devices", document["job"]["devices"], training["devices"]),
         ("batch", document["job"]["batch"], training["batch"]),
         *((key, document[key], graph[key]) for key in ("tensor", "microbatch", "sequence_parallel", "attention")),
@@ -54,18 +55,25 @@ def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
             if not same(said, proved)]  # fmt: skip
 
 
+def _model_of(job: Mapping[str, Any]) -> str | None:
+    """The model that a plan names; None where it has a graph of its own."""
+    return job.get("model") or job.get("family")
+
+
+def _is_bundled(job: Mapping[str, Any]) -> bool:
+    from phaze.graph.zoo import ZOO
+
+    return job.get("model") in ZOO or "family" in job
+
+
 def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
-    """What of graphs.json is not what phaze has of the model that the plan names; a model of the user's own is not
-    traced again."""
+    """What of graphs.json is not what phaze has of the bundled model that the plan names."""
     from phaze.evaluate.parallel_rank import Parallel, family_at, parallel_rank, supply_at
     from phaze.graph import store
     from phaze.graph.split_context import way_named
     from phaze.graph.supply.supply import supply_of
-    from phaze.graph.zoo import ZOO
 
     job = document["job"]
-    if job.get("model") not in ZOO and "family" not in job:
-        return []
     for at, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
         shared = {key: graph[key] for key in ("context", "expert", "expert_tensor") if key in graph}
         shared = {"expert_tensor": 1, **shared} if shared.get("expert", 1) > 1 else shared
@@ -85,9 +93,30 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
     return []
 
 
-def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Verdict, list[str]]":
-    """The verdict of the independent checker on a plan, and what of plan.json does not follow from it."""
+def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
+    """What of plan.json's figures is not so when its plan is priced anew, and what was not compared, in words."""
+    from phaze.documents import digest, plain_value
+    from phaze.errors import InputError
+    from phaze.evaluate.job_file import reopened
+    from phaze.evaluate.restated import UNPRICED, restated, unlike
+
+    problem = json.loads((folder / "problem.json").read_text())
+    try:
+        chip = digest(plain_value(reopened(document, PLAN).setting.chip))
+        true = restated(document, problem["models"][0]["training"]["headroom"], PLAN)
+    except InputError as fault:
+        return [], f"Not checked, as its plan cannot be priced anew ({fault}): figures of {PLAN} beside the step time."
+    wrong = [] if chip == digest(problem["chip"]) else ["job.chip is another chip than that of problem.json"]
+    wrong += unlike(document, true, document["batch_s"])
+    left = ", ".join(key for key in UNPRICED if document.get(key))
+    return [f"{PLAN}: {one}" for one in wrong], f"Not checked: what {PLAN} says beside its plan ({left})."
+
+
+def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Verdict, list[str], str]":
+    """The verdict of the independent checker on a plan, what of plan.json does not follow from it, and what of it was
+    not compared."""
     from phaze.api.verify_certificate import READING
+    from phaze.api.verify_models import say_compared
     from phaze.check.verdict import check
     from phaze.documents import parse
     from phaze.files import read_text
@@ -95,10 +124,19 @@ def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Ve
     folder = Path(run)
     verdict = check(folder, quick, 0.0, progress.step)
     if verdict.missing or verdict.wrong:
-        return verdict, [verdict.wrong] if verdict.wrong else []
+        return verdict, [verdict.wrong] if verdict.wrong else [], ""
     text, where = read_text(str(folder / PLAN))
     try:
         document = parse(text, "json", where)
-        return verdict, _unlike(document, folder) or ([] if quick else _untraced(document, folder))
+        if wrong := _unlike(document, folder):
+            return verdict, wrong, ""
+        if quick:
+            return verdict, [], f"Not checked (quick): graphs, and figures of {PLAN} beside its plan and step time."
+        bundled = _is_bundled(document["job"])
+        if wrong := _untraced(document, folder) if bundled else []:
+            return verdict, wrong, ""
+        say_compared(verdict, json.loads((folder / "problem.json").read_text())["models"], [bundled])
+        progress.step("pricing the plan anew")
+        return verdict, *_figures(document, folder)
     except READING as fault:
-        return verdict, [f"{PLAN}: it cannot be read ({type(fault).__name__}: {fault})"]
+        return verdict, [f"{PLAN}: it cannot be read ({type(fault).__name__}: {fault})"], ""

@@ -13,7 +13,7 @@ from phaze.api.run_values import Fronted, Searched, searched
 from phaze.api.values import identified, sheet
 from phaze.report.progress import on_standard_error
 
-ENDED = "This run had ended: its folder has the answer, and nothing was searched again."
+ENDED = "This run had ended: its folder has the answer, and nothing was searched again; phaze verify checks it."
 PAGE = "report.html"
 
 if TYPE_CHECKING:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
 
+ANSWERS = ("result.json", "front.json", "sweep.json", "plan.json")
+"""The answers that a folder may hold, one of them."""
 NEEDED = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
 
 
@@ -47,8 +49,10 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
     return lines
 
 
-def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any]) -> Shown:
-    """The answer of the checker."""
+def _checked(
+    run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str | None = None
+) -> Shown:
+    """The answer of the checker; ``unchecked``: what of a plan's document was not compared with anything."""
     document = {
         "run": run,
         "run_id": verdict.run_id,
@@ -61,6 +65,7 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
         "unproved": verdict.chips - verdict.proved,
         "gap": verdict.proved_gap,
         "objections": wrong,
+        **({} if unchecked is None else {"unchecked": unchecked}),
     }
 
     def show(console: "Console") -> None:
@@ -68,25 +73,20 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
             console.print(line, markup=False, highlight=False)
         for line in _said(run, verdict, wrong, float(result["certificate"]["gap"]) if result else None):
             console.print(line, markup=False)
+        if unchecked and not wrong:
+            console.print(unchecked, markup=False)
 
     return Shown(document, show, exit_code=1 if wrong else NOT_COVERED if verdict.missing else 0)
 
 
-def _otherwise(run: str, quick: bool, space: str | None, gap: float | None, progress: "Progress") -> Shown | None:
-    """The verdict on what is no search or front: a plan, a sweep, an answer held against another space."""
-
-    folder = Path(run)
-    if space is not None:
-        return larger_verified(run, space, gap or 0.0, progress)
-    if gap is not None:
-        raise InputError("--gap", "a run has its own gap", "give --space as well")
-    if (folder / "plan.json").is_file() and (folder / "certificate.json").is_file():
-        progress.step("checking the certificate")
-        verdict, wrong = plan_independently(run, quick, progress)
-        return _checked(run, verdict, wrong, {})
-    if (folder / "sweep.json").is_file():
-        return sweep_verified(run, quick, progress)
-    return None
+def _only(folder: Path) -> str:
+    """Which answer a folder holds, by the name of its file; a folder with several is refused, as its certificate can
+    prove one of them."""
+    kept = [name for name in ANSWERS if (folder / name).exists()]
+    if len(kept) > 1:
+        seen = f"it holds {' and '.join(kept)}, and its certificate can prove one of them"
+        raise InputError(str(folder), seen, "move away what does not belong to it")
+    return kept[0] if kept else ANSWERS[0]
 
 
 def verified(
@@ -96,18 +96,32 @@ def verified(
     from phaze.search.result import SCHEMA
 
     folder = Path(run)
-    if (folder / "front.json").exists() and (folder / "result.json").exists():
-        seen = "it holds a front.json and a result.json, and its certificate can prove one of them"
-        raise InputError(run, seen, "move the one away that does not belong to it")
-    if (other := _otherwise(run, quick, space, gap, progress)) is not None:
-        return other
+    kind = _only(folder)
+    if gap is not None and space is None:
+        raise InputError("--gap", "a run has its own gap", "give --space as well")
+    if space is not None and (quick or study is not None):
+        raise InputError(
+            "--space", "the answer is checked against another space, whole", "leave out --study and --quick"
+        )
+    if study is not None and kind in ("plan.json", "sweep.json"):
+        raise InputError("--study", f"{run} has no study to compare with", "leave it out")
+    if kind == "result.json":
+        result, text = _document(folder / kind, SCHEMA, NEEDED)
+    if space is not None:
+        if kind != "result.json":
+            raise InputError("--space", f"{run} holds a {kind}", "give the folder of a search")
+        return larger_verified(run, result, text, space, gap or 0.0, progress)
+    if kind == "sweep.json":
+        return sweep_verified(run, quick, progress)
     progress.step("checking the certificate")
-    if (folder / "front.json").is_file():
+    if kind == "plan.json":
+        verdict, wrong, unchecked = plan_independently(run, quick, progress)
+        return _checked(run, verdict, wrong, {}, unchecked)
+    if kind == "front.json":
         from phaze.front.schema import front_in
 
         result, text = front_in(folder)
         verdict, wrong = front_independently(run, study, quick, result, text, progress)
     else:
-        result, text = _document(folder / "result.json", SCHEMA, NEEDED)
         verdict, wrong = independently(run, study, quick, result, text, progress)
     return _checked(run, verdict, wrong, result)

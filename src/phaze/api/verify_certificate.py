@@ -33,10 +33,11 @@ def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = Non
     return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was requested')})"]
 
 
-def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str) -> list[str]:
+def as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "Verdict") -> list[str]:
     """What of a folder does not follow from its study and its certificate: problem, graphs, fusion, and the view."""
     import numpy as np
 
+    from phaze.api.verify_models import say_bundled
     from phaze.files import read_text
     from phaze.search.baseline import scale_for
     from phaze.search.boxes.opening import reopened
@@ -49,6 +50,7 @@ def _as_phaze_has_it(folder: Path, result: dict[str, Any], text: str) -> list[st
     question = question_in(folder)
     if wrong := unlike(folder, question.papers("")):
         return wrong
+    say_bundled(verdict, question)
     job = question.job
     certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
     if certificate["answer"] is not None and certificate["fusion"] != fusion_of(job.models):
@@ -91,5 +93,5 @@ def independently(
     # Of several models the two scores may be in other units; then what the certificate says is enough.
     known = isinstance(said, int | float) and 0 <= said < float("inf") and len(result["models"]) == 1
     verdict = check(folder, quick, float(said) if known else 0.0, progress.step, _solver(folder))
-    wrong = [verdict.wrong] if verdict.wrong else _as_phaze_has_it(folder, result, text)
+    wrong = [verdict.wrong] if verdict.wrong else as_phaze_has_it(folder, result, text, verdict)
     return verdict, wrong or ([] if study is None else asked_otherwise(folder, study))

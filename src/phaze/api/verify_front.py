@@ -47,8 +47,9 @@ class FrontFolder:
         """phaze's own exact solver, for units whose schedules the independent checker cannot bound well enough."""
         return lambda chip, memory: self.plain()[0].plain.values(chip, [memory])[0]
 
-    def objections(self, text: str) -> list[str]:
+    def objections(self, text: str, verdict: "Verdict") -> list[str]:
         """What of the folder does not follow from its study and its certificate."""
+        from phaze.api.verify_models import say_bundled
         from phaze.export.frame import csv_text
         from phaze.files import read_text
         from phaze.front.folder import TABLE, front_frame
@@ -58,8 +59,10 @@ class FrontFolder:
         from phaze.study.load import question_in
 
         asked = {"of": self.document["of"], "within": self.document["within"]}
-        if wrong := unlike(self.folder, question_in(self.folder, asked).papers("")):
+        question = question_in(self.folder, asked)
+        if wrong := unlike(self.folder, question.papers("")):
             return wrong
+        say_bundled(verdict, question)
         front, measures = self.plain()
         certificate = json.loads(read_text(str(self.folder / CERTIFICATE))[0])
         if certificate["front"] is not None and certificate["fusion"] != fusion_of(front.plain.job.models):
@@ -81,6 +84,6 @@ def front_independently(
 
     own = FrontFolder(Path(run), result)
     verdict = check(own.folder, quick, 0.0, progress.step, unit_solver=own.solver())
-    wrong = [verdict.wrong] if verdict.wrong else own.objections(text)
+    wrong = [verdict.wrong] if verdict.wrong else own.objections(text, verdict)
     asked = {"of": result["of"], "within": result["within"]}
     return verdict, wrong or ([] if study is None else asked_otherwise(own.folder, study, asked))

@@ -1,10 +1,10 @@
 """``phaze verify RUN --space FILE``: the answer of a run held against another space, however large."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from phaze.api.values import Shown
-from phaze.api.verify_certificate import NOT_COVERED
+from phaze.api.verify_certificate import NOT_COVERED, as_phaze_has_it
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> Shown:
-    """Whether nothing in a space is better than the answer of a run by more than a gap."""
+def larger_verified(run: str, result: dict[str, Any], text: str, space: str, gap: float, progress: "Progress") -> Shown:
+    """Whether nothing in a space is better than the answer of a run by more than a gap; ``result`` and ``text`` are
+    those of the run's own result, which must be that of its certificate."""
     from phaze.check.verdict import check
     from phaze.errors import InputError
     from phaze.search.spaces import load_space
@@ -23,6 +24,8 @@ def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> S
         raise InputError("--gap", f"{gap} is not a share", "give a number from 0 to below 1, such as 0.02")
     table = space_document(load_space(space))
     verdict = check(Path(run), watch=progress.step, wider=gap, larger=table)
+    wrong = [verdict.wrong] if verdict.wrong else as_phaze_has_it(Path(run), result, text, verdict)
+    verdict.wrong = wrong[0] if wrong else ""
     document = {
         "run": run,
         "run_id": verdict.run_id,
@@ -33,7 +36,7 @@ def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> S
         "boxes": 0 if verdict.counted is None else verdict.counted.boxes,
         "gap": verdict.gap,
         "not_covered": verdict.missing or None,
-        "objections": [verdict.wrong] if verdict.wrong else [],
+        "objections": wrong,
     }
 
     def show(console: "Console") -> None:
@@ -41,4 +44,4 @@ def larger_verified(run: str, space: str, gap: float, progress: "Progress") -> S
             console.print(line, markup=False, highlight=False)
         console.print(f"{run} {verdict.sentence()}", markup=False)
 
-    return Shown(document, show, exit_code=0 if verdict.holds else NOT_COVERED if verdict.missing else 1)
+    return Shown(document, show, exit_code=1 if wrong else 0 if verdict.holds else NOT_COVERED)

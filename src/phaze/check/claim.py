@@ -68,6 +68,23 @@ def _known(digest: str, table: Mapping[str, str], name: str) -> str:
     return f"{own}, as bundled" if own is not None else f"{name!r}, not one that is bundled ({digest[:12]})"
 
 
+def other_graphs(model: Mapping[str, Any]) -> str:
+    """What is said of a model whose graphs are in no table here: that of a bundled name at other sizes, or any other;
+    the tables have a bundled model's graphs at the sizes of a search with everything at its default."""
+    return f"{model['name']!r}, not a bundled model at its default sizes ({graphs_digest(model)[:12]})"
+
+
+def plan_graphs(model: Mapping[str, Any]) -> str:
+    """What is said of the model of a plan, whose graphs no table here has."""
+    count, digest = len(model["graphs"]), graphs_digest(model)[:12]
+    return f"{model['name']!r} ({count} graphs, {digest}, not compared with bundled ones)"
+
+
+def _model_name(model: Mapping[str, Any]) -> str:
+    own = GRAPHS.get(graphs_digest(model))
+    return other_graphs(model) if own is None else f"{own}, as bundled"
+
+
 def _listed(values: Iterable[Any]) -> str:
     return ", ".join(map(str, sorted(values)))
 
@@ -99,7 +116,7 @@ def _model_words(model: Mapping[str, Any], models: int, residency: Any, named: s
     speed = ", ".join(_level(one) for one in level["levels"])
     weight = "" if models == 1 else f", weight {model['weight']:g}"
     return [
-        f"model       {named or _known(graphs_digest(model), GRAPHS, model['name'])}{weight}; sequence "
+        f"model       {named or _model_name(model)}{weight}; sequence "
         f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention"
         f"{'' if model['part'] == 'model' else ', its most repeated layer alone'}",
         f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
@@ -145,12 +162,7 @@ def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> li
     rest = f"{_sizes(problem['hbm_bytes'])}, {clock}; {model['training']['constants']['basis']} constants"
     return [
         f"chip        {_known(digest_of(chip), CHIPS, chip['name'])}: {rest}",
-        *_model_words(
-            model,
-            1,
-            problem["residency"],
-            f"{model['name']!r} ({len(model['graphs'])} graphs, {graphs_digest(model)[:12]})",
-        ),
+        *_model_words(model, 1, problem["residency"], plan_graphs(model)),
         "claim       no plan with these microbatches, widths, recompute, stages of ZeRO and chunks, any stages, "
         f"replicas and cuts, takes less than {certificate['best']!r} s a batch",
     ]

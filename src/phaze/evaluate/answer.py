@@ -70,7 +70,8 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
     }
 
 
-def _document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
+def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
+    """A plan with every figure that follows from it."""
     model, chip = facts.model, facts.setting.chip
     used = plan.tensor * len(plan.stages) * plan.data
     tokens = facts.batch * model.sequence
@@ -126,7 +127,7 @@ def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> d
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
     facts = PlanFacts(job.model, setting, job.batch, 0.0, job.devices, job.budget, job.requested, keeping)
-    document = _document(facts, problem, plan)
+    document = plan_document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
     require_true(problem, document, LevelPrices(job.cluster, basis))
@@ -143,7 +144,7 @@ def _loss(plan: Plan, best: Breakdown) -> str:
 def _full(facts: PlanFacts, candidate: Candidate) -> dict[str, Any]:
     """The whole plan of a candidate, without what the document says once for all of them."""
     assert candidate.plan is not None
-    own = _document(replace(facts, model=candidate.model), candidate.problem, candidate.plan)
+    own = plan_document(replace(facts, model=candidate.model), candidate.problem, candidate.plan)
     return {key: value for key, value in own.items() if key not in COMMON}
 
 
@@ -209,7 +210,7 @@ def planned_document(
     fitting = [candidate for candidate in found.candidates if candidate.plan is not None]
     require_true(best.problem, document_of(best.plan), request.prices)
     return {
-        **_document(facts, best.problem, best.plan),
+        **plan_document(facts, best.problem, best.plan),
         "proved": True,
         "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
         "choices": {"bounded": found.bounded, "solved": found.solved},

@@ -1,0 +1,70 @@
+"""A plan's document (``phaze.plan/1``) stated anew: the job that it names, its degrees and its stages are priced again,
+and every figure that follows from them must be the one that it has.
+
+    read        job, degrees, order, chunks, family, stage of ZeRO, the layers and the recompute of every stage
+    priced      step time and its parts, seconds and bytes of every stage, tokens a second, MFU, HFU, memory left
+    not priced  how other plans and jobs fare, launch files, cost and carbon of a whole training run, notes
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from phaze.evaluate.answer import PlanFacts, plan_document
+from phaze.evaluate.families import named_family
+from phaze.evaluate.flow import PlacementJob, rank_problem
+from phaze.evaluate.job_file import reopened
+from phaze.evaluate.layer_times import keeping_of
+from phaze.evaluate.prices import LevelPrices
+from phaze.placement.layout import Shape
+from phaze.placement.pipeline import price
+from phaze.placement.structure import StageCut
+
+NEAR = 1e-9
+"""Times are sums in another order than the planner has them."""
+UNPRICED = (
+    "alternatives", "rule_of_thumb", "experts", "choices", "imbalance_sensitivity", "what_if", "against", "launch",
+    "training_run", "approximations", "requested_batch_tokens",
+)  # fmt: skip
+"""Keys of a plan's document that are not stated anew."""
+APART = ("lower_bound_s", "approximations")
+
+
+def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[str, Any]:
+    """What a plan's document says of its plan, priced anew; an InputError where its job cannot be opened."""
+    opened = reopened(document, where)
+    job, model, setting = opened.job, opened.model, opened.setting
+    chunks = int(document.get("chunks", 1))
+    family = named_family(document.get("family"), chunks)
+    asked = PlacementJob(
+        setting.machine, job.devices, job.batch, job.precision, job.optimizer, int(document["zero"]),
+        document["stages"][0]["recompute"], headroom=headroom, shard=int(document.get("shard", 0)),
+    )  # fmt: skip
+    problem = rank_problem(asked, model, setting, families=(family,))
+    degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))
+    shape = Shape(*degrees, document.get("order", ""), chunks, family.name)
+    cuts = [StageCut(tuple(stage["layers"]), stage["recompute"]) for stage in document["stages"]]
+    plan = price(problem, shape, cuts, LevelPrices(setting.cluster, setting.basis))
+    facts = PlanFacts(model, setting, job.batch, headroom, job.devices, keeping=keeping_of(setting.stack))
+    found = plan_document(facts, problem, plan)
+    return {key: value for key, value in found.items() if key not in APART}
+
+
+def _same(said: Any, true: Any, least: float) -> bool:
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (said, true))
+    return abs(said - true) <= NEAR * max(abs(true), least) if numbers else bool(said == true)
+
+
+def unlike(said: Any, true: Any, least_s: float, where: str = "") -> Iterator[str]:
+    """Where a document does not have the values of the true one; seconds may differ by rounding of ``least_s``."""
+    if isinstance(true, Mapping) and isinstance(said, Mapping):
+        for key, value in true.items():
+            place = f"{where}.{key}".lstrip(".")
+            if key in said:
+                yield from unlike(said[key], value, least_s, place)
+            else:
+                yield f"{place} is missing"
+    elif isinstance(true, list | tuple) and isinstance(said, list) and len(said) == len(true):
+        for at, (one, other) in enumerate(zip(said, true, strict=True)):
+            yield from unlike(one, other, least_s, f"{where}[{at}]")
+    elif not _same(said, true, least_s if where.endswith("_s") else 0.0):
+        yield f"{where} is {said!r}, and priced anew {true!r}"
