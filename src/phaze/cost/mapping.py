@@ -4,10 +4,10 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
+from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 
 Flow = Literal["os-mn", "os-nm", "ws", "is"]
@@ -49,9 +49,10 @@ class Product:
     grouped: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("batch", "m", "n", "k"):
-            if not 0 <= getattr(self, name) <= 2**50:
-                raise InputError(f"product.{name}", f"{getattr(self, name)} is out of range", "give 0 to 2^50")
+        sizes = self.batch, self.m, self.n, self.k
+        if min(sizes) < 0 or max(sizes) > 2**50:
+            name = next(name for name in ("batch", "m", "n", "k") if not 0 <= getattr(self, name) <= 2**50)
+            raise InputError(f"product.{name}", f"{getattr(self, name)} is out of range", "give 0 to 2^50")
         if self.macs > 2.0**100:
             raise InputError("product", f"{self.macs:.3g} multiply-accumulates", "give at most 2^100")
 

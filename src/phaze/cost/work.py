@@ -12,12 +12,12 @@ elements cost lane operations alone. Fused attention: both products of the forwa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import permutations
 
 from phaze.cost.mapping import NEVER, Product
 from phaze.cost.residency import Needs, needs_of
 from phaze.cost.vector import PASSES, ROW_KINDS, Moved, VectorWork, whole_bursts
+from phaze.dataclass import dataclass, replace
 from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
 from phaze.graph.opset import KINDS
 from phaze.graph.pairs import attention_pairs, mean_keys
@@ -65,11 +65,24 @@ class Work:
         return 2.0 * sum(p.macs for p in self.products)
 
 
-def works_of(graph: OperatorGraph, residency: bool = True) -> tuple[Work, ...]:
-    """The work of every operator, in the order of the graph."""
+# Works by operator, kept with it, and by what must still be on the chip.
+KnownOperators = dict[tuple[int, tuple[float, ...], tuple[float, ...]], tuple[Operator, Work]]
+
+
+def works_of(graph: OperatorGraph, residency: bool = True, known: KnownOperators | None = None) -> tuple[Work, ...]:
+    """The work of every operator, in the order of the graph; ``known`` keeps those of operators that are in several
+    graphs, whose tensors have elements of the same sizes."""
     tensors = {tensor.id: tensor for tensor in graph.tensors}
-    needs = needs_of(graph, residency)
-    return tuple(_work(op, need, tensors) for op, need in zip(graph.operators, needs, strict=True))
+    found = []
+    for op, needs in zip(graph.operators, needs_of(graph, residency), strict=True):
+        if known is None:
+            found.append(_work(op, needs, tensors))
+            continue
+        key = id(op), needs.reads, needs.writes
+        if key not in known:
+            known[key] = op, _work(op, needs, tensors)
+        found.append(known[key][1])
+    return tuple(found)
 
 
 def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:

@@ -4,9 +4,10 @@ tokens a second = batch * sequence / batch time; of a device, over the devices i
 MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them, over the devices in use; ``share_of_peak`` is MFU
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Any
 
+from phaze.dataclass import dataclass, replace
 from phaze.evaluate.bands import band_document, layout_of
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
@@ -214,15 +215,15 @@ def planned_document(
         "proved": True,
         "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
         "choices": {"bounded": found.bounded, "solved": found.solved},
-        **_sensitivity(request, best),
+        **_sensitivity(request, found),
         "rule_of_thumb": _baseline(thumb, best.plan, facts),
         "experts": _baseline(experts, best.plan, facts),
     }
 
 
-def _sensitivity(request: Request, best: Candidate) -> dict[str, Any]:
+def _sensitivity(request: Request, planned: Planned) -> dict[str, Any]:
     """What an imbalance of experts would do to the plan, where they are shared out."""
-    found = imbalance_sensitivity(request, best)
+    found = imbalance_sensitivity(request, planned)
     return {"imbalance_sensitivity": found} if found else {}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from phaze.cost.chip_set import chip_set
+from phaze.evaluate.known_works import KnownWorks
 from phaze.evaluate.layer_times import (
     RunPasses,
     keeping_of,
@@ -20,7 +21,6 @@ from phaze.evaluate.layer_times import (
 )
 from phaze.evaluate.layers import EXACT, LayerCost, Setting, layer_cost
 from phaze.evaluate.pass_builder import PassBuilder
-from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
 from phaze.placement.problem import Problem
@@ -35,6 +35,7 @@ class CostedLayers:
         self.hbm_bytes_per_s = setting.chip.hbm.bandwidth_bytes_per_s * self.constants.vector_hbm_share
         self.chips = chip_set([setting.chip])
         self._builder = PassBuilder(self.machine, rule_of(setting.stack))
+        self._works = KnownWorks(self.chips, self.constants, rule_of(setting.stack))
         self._hosted = self.machine.host_bytes_per_s is not None
         self._layers: dict[int, Layer] = {}
         self._passes: dict[int, RunPasses] = {}
@@ -73,11 +74,10 @@ class CostedLayers:
         missing = [layer for key, layer in every.items() if key not in self._passes_s]
         runs = [self._run(layer) for layer in missing]
         passes = [one for run in runs for one in (run.forward, run.backward)]
-        works = [work for one in passes for work in one.works]
-        costs = work_times(works, self.chips, self.constants, rule_of(self.setting.stack)) if works else None
+        costs = self._works.times([work for one in passes for work in one.works])
         first, seconds = 0, list[float]()
         for one in passes:
-            device = one.bound(one.times(costs, first, self.chips)) if costs is not None and one.works else np.zeros(1)
+            device = one.bound(one.times(costs, first, self.chips)) if one.works else np.zeros(1)
             seconds.append(float(one.with_host(device)[0]))
             first += len(one.works)
         for place, layer in enumerate(missing):
@@ -115,6 +115,7 @@ class CostedLayers:
             self.chips,
             self.constants,
             lambda one, own: one.device_s(own, EXACT.limits, self._parts, scheduler=EXACT.scheduler),
+            self._works.times([work for layer in layers for one in layer.passes for work in one.works]),
         )
         for key, layer, own in zip(missing, layers, times, strict=True):
             self._costs[key] = layer_cost(layer, own)

@@ -1,11 +1,12 @@
 """What a plan takes where the fullest rank of experts gets more tokens than the mean: the same stages, priced again."""
 
-from dataclasses import replace
 from typing import Any
 
+from phaze.dataclass import replace
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel
-from phaze.evaluate.plan import Candidate, Request, problem_at
+from phaze.evaluate.plan import Request
+from phaze.evaluate.plan_order import Planned, problem_of
 from phaze.graph.split_context import way_named
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
@@ -15,9 +16,10 @@ from phaze.placement.structure import StageCut
 STEPS = (1.1, 1.25, 1.5)
 
 
-def imbalance_sensitivity(request: Request, best: Candidate) -> list[dict[str, Any]]:
-    """Rows of the fullest rank over the mean, and how much slower the plan is then; none where no experts are shared
-    out."""
+def imbalance_sensitivity(request: Request, planned: Planned) -> list[dict[str, Any]]:
+    """Rows of the fullest rank over the mean, and how much slower the best plan is then; none where no experts are
+    shared out."""
+    best = planned.best
     plan, model = best.plan, best.model
     if plan is None or model.expert == 1 or request.rank_at is None:
         return []
@@ -30,8 +32,8 @@ def imbalance_sensitivity(request: Request, best: Candidate) -> list[dict[str, A
     for step in STEPS:
         rows = min(MOST_ROWS, request.rows * step)
         try:
-            problem = problem_at(request, request.rank_at(choice, replace(asked, rows=rows)))
-            again = price(replace(problem, zero=best.problem.zero), shape, cuts, request.prices, simulated=False)
+            problem = problem_of(request, request.rank_at(choice, replace(asked, rows=rows)), planned.costed)
+            again = price(replace(problem, zero=best.problem.zero), shape, cuts, planned.prices, simulated=False)
         except InputError:
             return []
         found.append({"rows": rows, "batch_s": again.batch_s, "slower": again.batch_s / plan.batch_s - 1})

@@ -1,8 +1,10 @@
 """What several jobs have in common, made once: graphs, layer costs and prices, kept by what they depend on."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
+
+from phaze.dataclass import dataclass
 
 T = TypeVar("T")
 

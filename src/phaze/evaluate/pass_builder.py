@@ -5,10 +5,11 @@ collectives, not for other sizes: plans try one structure at many microbatches a
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from phaze.cost.plain_softmax import launches
-from phaze.cost.work import Work, works_of
+from phaze.cost.work import KnownOperators, Work, works_of
+from phaze.dataclass import dataclass
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions
@@ -55,12 +56,14 @@ def pass_shape(graph: OperatorGraph, works: Sequence[Work], machine: Machine, ru
 @dataclass(frozen=True, slots=True)
 class PassBuilder:
     """Makes passes of graphs on a machine under a rule. Graphs of one structure are fused alike and have one shape,
-    which are found once: they ask for no size but the ranks of collectives."""
+    which are found once: they ask for no size but the ranks of collectives. Operators that several graphs have, as what
+    is recomputed and the forward pass do, are made works once."""
 
     machine: Machine
     rule: Rule
     fusions: Fusions = field(default_factory=Fusions, compare=False)
     shapes: dict[Hashable, PassShape] = field(default_factory=dict, compare=False)
+    operators: KnownOperators = field(default_factory=dict, compare=False)
 
     def fused(self, graph: OperatorGraph) -> OperatorGraph:
         """A graph as the stack fuses it."""
@@ -68,7 +71,7 @@ class PassBuilder:
 
     def ruled(self, graph: OperatorGraph, backward: bool = False) -> RuledPass:
         """A (fused) graph as a pass."""
-        works = works_of(graph, self.machine.residency)
+        works = works_of(graph, self.machine.residency, self.operators)
         # The first size of a collective is its bytes.
         ranks = tuple([op.sizes[1:] for op in graph.operators if op.core == "network"])
         key = backward, ranks, structure_of(graph)

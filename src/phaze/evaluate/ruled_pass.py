@@ -22,7 +22,6 @@ Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +31,7 @@ from phaze.cost.chip_set import ChipSet, column_of, table_of
 from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.work import CollectiveWork, Work
+from phaze.dataclass import dataclass, replace
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
 from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.pass_units import Unit, in_pieces, in_ring
@@ -71,6 +71,22 @@ class WorkTimes:
         if self.one_core_s is self.spread_s:
             return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
         return WorkTimes(self.one_core_s[:, index], spread, self.hbm_s[:, index])
+
+    def of_works(self, rows: Sequence[int]) -> "WorkTimes":
+        """Those of the works of ``rows``, as :meth:`taken`."""
+        index = np.array(rows, np.int64)
+        spread = self.spread_s[index]
+        if self.one_core_s is self.spread_s:
+            return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
+        return WorkTimes(self.one_core_s[index], spread, self.hbm_s[index])
+
+    def with_more(self, more: "WorkTimes") -> "WorkTimes":
+        """These and then those of ``more``, of the same chips under the same rule."""
+        spread = np.concatenate([self.spread_s, more.spread_s])
+        if more.one_core_s is more.spread_s:
+            return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
+        one, hbm = (np.concatenate(pair) for pair in ((self.one_core_s, more.one_core_s), (self.hbm_s, more.hbm_s)))
+        return WorkTimes(one, spread, hbm)
 
 
 def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:
@@ -121,6 +137,12 @@ class RuledPass:
         """Seconds of collectives by place in the graph, 0 for others."""
         return tuple(0.0 if cost is None else cost.time_s for cost in self.collectives)
 
+    @cached_property
+    def _alone(self) -> tuple[list[int], list[int]]:
+        """The units that are one work on cores, and the places of these works."""
+        units = [index for index, unit in enumerate(self.units) if len(unit.places) == 1 and not unit.network]
+        return units, [self.units[index].places[0] for index in units]
+
     def on_network(self, machine: Machine) -> "RuledPass":
         """The pass on another network."""
         return replace(self, collectives=network_costs(self.works, machine))
@@ -134,12 +156,13 @@ class RuledPass:
         """The works' times as those of units."""
         shape = (len(self.units), one.shape[1])
         joined = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        alone, places = self._alone
+        joined[0][alone], joined[1][alone], joined[2][alone] = one[places], spread[places], hbm[places]
         for index, unit in enumerate(self.units):
+            if len(unit.places) == 1 and not unit.network:
+                continue
             for place in unit.places:
                 joined[2][index] += hbm[place]
-            if len(unit.places) == 1 and not unit.network:
-                joined[0][index], joined[1][index] = one[unit.places[0]], spread[unit.places[0]]
-                continue
             inside = {place for cut in unit.cut for place in (cut.collective, *cut.products)}
             seconds = np.zeros(shape[1])
             for cut in unit.cut:

@@ -9,10 +9,10 @@ N are the parameters that stand in products, L the blocks, h their width, s the 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from phaze.dataclass import dataclass
 from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
 from phaze.graph.opset import flops
 from phaze.graph.saved.modes import Keeping, Modes

@@ -8,9 +8,10 @@ passes is that of the plan's pipeline schedule.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from phaze.dataclass import dataclass
 from phaze.export.chakra_layers import Collective, Compute, LayerPasses, Segment, joined
 
 

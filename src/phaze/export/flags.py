@@ -1,7 +1,8 @@
 """A choice of a launch file: a name, a value, and why it is so."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from phaze.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze import __version__
+from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError, PhazeError
 from phaze.front.certificate import DesignProof, certificate_document, gap_of, gap_of_ways, proofs, watched
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of

@@ -9,11 +9,12 @@ an interruption changes anything.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.dataclass import dataclass
 from phaze.front.answer import SCHEMA
 from phaze.front.cutoffs import last_times
 from phaze.front.ending import Ending

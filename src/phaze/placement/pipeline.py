@@ -6,11 +6,11 @@ all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from phaze.dataclass import dataclass, replace
 from phaze.placement import batch_end
 from phaze.placement.layers import Layer, LayerGraph
 from phaze.placement.layout import Shape, boundary_levels

@@ -1,7 +1,6 @@
 """A plan as a value: its stages, what each takes and holds, and where the batch time goes."""
 
-from dataclasses import dataclass
-
+from phaze.dataclass import dataclass
 from phaze.placement.rules import Mode, Order
 from phaze.placement.sharing import REPLICAS, Sharing
 

@@ -1,8 +1,7 @@
 """What a stage of a plan adds up to, and the bytes that its devices hold: memory as the problem states it."""
 
-from dataclasses import dataclass
-
 from phaze.cost.memory import ParameterState
+from phaze.dataclass import dataclass
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Memory
 from phaze.placement.problem import Problem

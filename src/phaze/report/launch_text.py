@@ -1,6 +1,6 @@
 """A launch file as a page shows it."""
 
-from dataclasses import dataclass
+from phaze.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,9 @@ passes proved stands. A first pass with a beam (only the most promising labels o
 finds the optimum, and then the goal is never above it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from phaze.dataclass import dataclass
 from phaze.schedule.ideals import Ideals
 from phaze.schedule.kernels import closing, potentials
 from phaze.schedule.label_kernels import Pool, Space, label_pass

@@ -5,9 +5,10 @@ scheduled once for every graph, since they depend on no memory.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from phaze.dataclass import dataclass
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel

@@ -8,9 +8,9 @@ certificate chip by chip. One writer at a time holds the file; a round is one tr
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.files import refuse_other_kinds
 from phaze.search.evaluated import Evaluated, evaluated_from

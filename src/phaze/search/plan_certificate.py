@@ -10,9 +10,10 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from phaze.dataclass import dataclass
 from phaze.documents import digest, dumps, plain_value
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import parallels

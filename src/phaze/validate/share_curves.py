@@ -11,13 +11,14 @@ choices open speak too, priced at the best of them, for some stacks have no othe
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.dataclass import dataclass
 from phaze.evaluate.bands import LONG, Bits, bits_of
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo

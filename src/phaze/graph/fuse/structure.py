@@ -6,8 +6,9 @@ graph by places in the graph before, serves every graph of a structure (:class:`
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from phaze.dataclass import dataclass
 from phaze.graph.fuse.contract import joined
 from phaze.graph.ir import Core, Operator, OperatorGraph
 
@@ -62,25 +63,35 @@ def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:
     )
 
 
-def regrouped(graph: OperatorGraph, recipe: Recipe) -> OperatorGraph:
-    """A graph of the recipe's structure, fused."""
+# Fused operators by their members, which they keep, and by which tensors leave them.
+KnownGroups = dict[tuple[frozenset[int], tuple[int, ...]], Operator]
+
+
+def regrouped(graph: OperatorGraph, recipe: Recipe, known: KnownGroups) -> OperatorGraph:
+    """A graph of the recipe's structure, fused; ``known`` are fused operators of graphs with members in common."""
     if len(recipe) == len(graph.operators):
         return graph
-    bytes_of = {tensor.id: tensor.bytes for tensor in graph.tensors}
-    operators = tuple(
-        graph.operators[own]
-        if isinstance(own, int)
-        else joined(own.id, own.core, own.module, [graph.operators[at] for at in own.places], own.outside, bytes_of)
-        for own in recipe
-    )
-    return OperatorGraph(graph.tensors, operators, graph.inputs, graph.outputs)
+    bytes_of: dict[int, int] = {}
+    operators = []
+    for own in recipe:
+        if isinstance(own, int):
+            operators.append(graph.operators[own])
+            continue
+        parts = [graph.operators[at] for at in own.places]
+        key = own.outside, tuple(map(id, parts))
+        if key not in known:
+            bytes_of = bytes_of or {tensor.id: tensor.bytes for tensor in graph.tensors}
+            known[key] = joined(own.id, own.core, own.module, parts, own.outside, bytes_of)
+        operators.append(known[key])
+    return OperatorGraph(graph.tensors, tuple(operators), graph.inputs, graph.outputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Fusions:
-    """Recipes that are known, by rules and structure."""
+    """Recipes that are known, by rules and structure, and fused operators that are."""
 
     known: dict[Hashable, Recipe] = field(default_factory=dict)
+    groups: KnownGroups = field(default_factory=dict)
 
     def fused(self, graph: OperatorGraph, name: str, fuse: Callable[[OperatorGraph], OperatorGraph]) -> OperatorGraph:
         """The graph after rules of a ``name`` that ask for no more than its structure."""
@@ -90,5 +101,4 @@ class Fusions:
         if key not in self.known:
             after = fuse(graph)
             self.known[key] = recipe_of(graph, after)
-            return after
-        return regrouped(graph, self.known[key])
+        return regrouped(graph, self.known[key], self.groups)

@@ -14,8 +14,8 @@ A part that is *rerun* keeps what others read of it (the next product keeps its 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
+from phaze.dataclass import dataclass
 from phaze.graph.ir import Layer, Operator
 from phaze.graph.recompute import score_path
 from phaze.graph.saved.rules import Flow, is_kernel

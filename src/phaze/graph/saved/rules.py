@@ -25,9 +25,9 @@ are added while that layer runs.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from phaze.dataclass import dataclass
 from phaze.graph.ir import Layer, Operator, OperatorGraph, Tensor
 
 Saves = Literal["trace", "kernels", "mincut"]

@@ -9,12 +9,13 @@ every weight must be those of the whole copy:
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from phaze.dataclass import dataclass
 from phaze.errors import PhazeError
 from phaze.graph.torch.copies import Copy, copy_of, kept, values
 from phaze.graph.torch.cuts import Slice, cut_weights

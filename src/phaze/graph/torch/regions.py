@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
 from torch import nn
+
+from phaze.dataclass import dataclass
 
 Value = tuple[int, int]
 Border = Callable[[torch.Tensor], torch.Tensor]

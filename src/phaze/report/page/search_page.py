@@ -5,10 +5,11 @@ flat the optimum and how far it is proved; then all chips, what more would buy, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.report.answer_words import PROVISIONAL, basis_words, job_words
 from phaze.report.explanation_file import ExplanationTable, explanation_in

@@ -12,11 +12,11 @@ A family of v chunks counts each transfer v times, and v - 1 times the start of 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.dataclass import dataclass, replace
 from phaze.placement.batch_end import collected_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of

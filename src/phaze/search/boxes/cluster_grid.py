@@ -16,12 +16,13 @@ Limits are held to 1e-9 more than the rules of a space hold them; single chips a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.dataclass import dataclass, replace
 from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.silicon.columns import (
     AreaColumns,

@@ -1,0 +1,152 @@
+"""Frozen dataclasses whose methods are made when they are first called, not when their module is imported.
+
+``dataclasses.dataclass`` compiles six methods for a class, about half a millisecond. A command imports some three
+hundred classes of values, makes values of a third of them and compares or prints those of a few. Here a class has its
+fields and slots from the start, and in place of a method something that makes it at the first call:
+
+    __init__      that of a dataclass with the same fields
+    __eq__        the fields that count as tuples, of values of one class
+    __hash__      of that tuple
+    __replace__   a value with some fields changed, which :func:`replace` calls
+
+Values are the same otherwise: :func:`dataclasses.fields`, ``replace`` and ``asdict`` know them, they can be pickled,
+and a field cannot be set (``FrozenInstanceError``). To a type checker this is ``dataclasses.dataclass`` itself. Classes
+with other options than ``frozen`` and ``slots`` are made by that.
+"""
+
+import dataclasses
+import reprlib
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+__all__ = ["dataclass", "replace"]
+
+Method = Callable[..., Any]
+
+
+def _init(cls: type) -> Method:
+    """Taken from another class of the same fields, whose name in messages is that of this one."""
+    names, inner = ("default", "default_factory", "init", "kw_only"), dict[str, Any]()
+    for field in dataclasses.fields(cls):
+        inner[field.name] = dataclasses.field(**{name: getattr(field, name) for name in names})
+    about = {"__doc__": cls.__name__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    later = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
+    annotations = {"__annotations__": dict.fromkeys(inner, object)}
+    like = type(cls.__name__, (), {**about, **later, **inner, **annotations})
+    made: Any = dataclasses.dataclass(repr=False, eq=False, frozen=True, slots=True)(like)
+    found: Method = made.__init__
+    return found
+
+
+def _compared(cls: type) -> Callable[[Any], tuple[Any, ...]]:
+    """The fields that count as a tuple."""
+    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _eq(cls: type) -> Method:
+    values_of = _compared(cls)
+
+    def __eq__(self: Any, other: Any) -> Any:
+        return values_of(self) == values_of(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return __eq__
+
+
+def _hash(cls: type) -> Method:
+    values_of = _compared(cls)
+    return lambda self: hash(values_of(self))
+
+
+def _replaced(cls: type) -> Method:
+    names = [field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only]
+    if len(names) < max(2, len(dataclasses.fields(cls))):
+        return dataclasses.replace
+    values_of, places = attrgetter(*names), {name: place for place, name in enumerate(names)}
+
+    def __replace__(self: Any, /, **changes: Any) -> Any:
+        values = list(values_of(self))
+        for name, value in changes.items():
+            if name not in places:
+                raise TypeError(f"{cls.__qualname__} has no field {name!r}")
+            values[places[name]] = value
+        return self.__class__(*values)
+
+    return __replace__
+
+
+@reprlib.recursive_repr()
+def _repr(self: Any) -> str:
+    shown = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
+    return f"{self.__class__.__qualname__}({', '.join(shown)})"
+
+
+def _refuse_set(_self: object, name: str, _value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_delete(_self: object, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, state: Sequence[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
+
+
+# What is made at the first call, and what all classes have in common; the first of these only those that are shown.
+_LATER: Final = (("__init__", _init), ("__eq__", _eq), ("__hash__", _hash), ("__replace__", _replaced))
+_SHARED: Final = (
+    ("__repr__", _repr),
+    ("__setattr__", _refuse_set),
+    ("__delattr__", _refuse_delete),
+    ("__getstate__", _state),
+    ("__setstate__", _set_state),
+)
+
+
+def _at_first(cls: type, name: str, make: Callable[[type], Method]) -> Method:
+    """What stands for a method until it is called."""
+
+    def first(self: Any, *arguments: Any, **named: Any) -> Any:
+        method = make(cls)
+        setattr(cls, name, method)
+        return method(self, *arguments, **named)
+
+    return first
+
+
+def _frozen(cls: type, shown: bool) -> type:
+    own = {name for name, value in vars(cls).items() if value is not None}
+    cls.__doc__ = cls.__doc__ or cls.__name__
+    made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    for name, make in _LATER:
+        if name not in own:
+            setattr(made, name, _at_first(made, name, make))
+    for name, method in _SHARED if shown else _SHARED[1:]:
+        if name not in own:
+            setattr(made, name, method)
+    return made
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, replace
+else:
+
+    def replace(value: Any, /, **changes: Any) -> Any:
+        """As ``dataclasses.replace``, which looks through all fields of the class at every call."""
+        changed = getattr(value, "__replace__", None)
+        return dataclasses.replace(value, **changes) if changed is None else changed(**changes)
+
+    def dataclass(*, frozen: bool = False, slots: bool = False, repr: bool = True, **options: bool):
+        """As ``dataclasses.dataclass``."""
+        if not (frozen and slots) or options:
+            return dataclasses.dataclass(frozen=frozen, slots=slots, repr=repr, **options)
+        return lambda cls: _frozen(cls, repr)
