@@ -1,0 +1,74 @@
+"""What the graphs of a plan's choices have in common is fused, made a work and costed once, as it would be alone."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from phaze.cost.chip_set import chip_set
+from phaze.cost.work import KnownOperators, works_of
+from phaze.evaluate.known_works import KnownWorks
+from phaze.evaluate.layer_times import keeping_of, rule_of, run_layer
+from phaze.evaluate.plan_order import ranks_of
+from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.ruled_pass import work_times
+from phaze.graph.fuse import fuse_graph
+from phaze.graph.fuse.structure import Fusions
+from phaze.graph.ir import OperatorGraph
+from phaze.graph.saved.modes import Modes, unions
+from phaze.hardware.library import load_chip
+
+# A mixture of experts, plain and in 8 bits; attention of a ring; one-core times beside those of all cores.
+JOBS = (
+    Asked("mixtral-8x7b", None, "h100", 64, 64, widths=(1, 2), microbatches=(1, 2), expert=(1, 4)),
+    Asked("mixtral-8x7b", None, "h100", 64, 64, widths=(2,), microbatches=(2,), expert=(1, 8), precision="fp8"),
+    Asked("llama3-8b", None, "h100", 64, 64, widths=(1, 4), microbatches=(1, 2), contexts=(1, 2)),
+    Asked("bert-large", None, "tpu-v4", 16, 64, cluster="paper-flat", stack="ideal", microbatches=(1, 2)),
+)
+
+
+def _graphs(asked: Asked) -> Iterator[OperatorGraph]:
+    """The passes of every choice of a job, and what its modes of recompute run again."""
+    request = request_of(asked)
+    machine, seen = request.setting.machine, dict[int, object]()
+    for _, models in ranks_of(request):
+        for layer in (layer for model in models for layer in model.layers):
+            if id(layer) in seen:
+                continue
+            seen[id(layer)] = layer
+            run = run_layer(layer, machine)
+            modes = Modes(run, keeping_of(machine.stack))
+            again = (modes.of(name).rerun for name in ("selective", "full", *unions(modes)))
+            yield from (run.forward, run.backward, *again)
+
+
+@pytest.mark.parametrize("asked", JOBS, ids=lambda asked: f"{asked.model}-{asked.precision}")
+def test_operators_of_several_graphs_are_what_they_are_in_each_alone(asked: Asked) -> None:
+    setting = request_of(asked).setting
+    rule, fusion, chips = rule_of(setting.stack), setting.stack.fusion, chip_set([setting.chip])
+    fusions, operators = Fusions(), KnownOperators()
+    known, shared, count = KnownWorks(chips, setting.constants, rule), 0, 0
+    for graph in _graphs(asked):
+        alone, fused = fuse_graph(graph, fusion), fuse_graph(graph, fusion, fusions)
+        assert fused == alone
+        works = works_of(alone)
+        before = len(operators)
+        assert works_of(fused, True, operators) == works
+        count, shared = count + len(works), shared + len(works) - (len(operators) - before)
+        if works:
+            ours, theirs = known.times(works), work_times(works, chips, setting.constants, rule)
+            for name in ("one_core_s", "spread_s", "hbm_s"):
+                assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+    assert shared > count / 10
+
+
+def test_works_are_costed_in_any_order() -> None:
+    request = request_of(JOBS[0])
+    setting = request.setting
+    rule, chips = rule_of(setting.stack), chip_set([load_chip("h100")])
+    known = KnownWorks(chips, setting.constants, rule)
+    assert known.times([]).spread_s.shape == (0, 1)
+    works = [work for graph in list(_graphs(JOBS[0]))[:4] for work in works_of(graph)]
+    for some in (works[:5], works[::-1], works[3:9] * 2, []):
+        theirs = work_times(some, chips, setting.constants, rule).spread_s if some else np.zeros((0, 1))
+        assert np.array_equal(known.times(some).spread_s, theirs)
