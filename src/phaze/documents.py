@@ -199,6 +199,8 @@ def _plain(text: str, notation: Notation, where: str) -> Any:
 
 def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
     """Plain values from JSON or TOML; duplicate keys, NaN, infinities and what cannot be printed are faults."""
+    if notation == "json" and not text.strip():
+        raise InputError(where, "there is nothing in it", "give an object with keys")
     try:
         raw = _plain(text, notation, where)
         unusable = _unusable(raw) if ENDLESS.search(text) or ESCAPES.search(text) else None

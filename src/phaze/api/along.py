@@ -10,6 +10,7 @@ from phaze.api.opened import asked_study, settled, study_settings, traced
 from phaze.api.run_values import Compared, Swept
 from phaze.api.studies import folder_of
 from phaze.api.values import identified, sheet
+from phaze.errors import InputError
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def compare(
 
         if study is None and not model and runs:
             study = Path(runs[0]) / STUDY
+            if not study.is_file():
+                raise InputError("--run", f"{runs[0]} holds no finished run", "give the folder of a search")
         raw, origin = settled(study, model, study_settings(settings, rules=rules), fresh, progress)
         progress.step("placing the models on each chip")
         others = None if rows is None else str(rows)

@@ -96,6 +96,9 @@ def graph(
     if len(named) != 1:
         problem = f"{' and '.join(named)} are given together" if named else "no model is given"
         raise InputError("", problem, "give one of --model, --gpt, --llama")
+    for option, value in (("--tensor", tensor), ("--microbatch", microbatch)):
+        if value is not None and value < 1:
+            raise InputError(option, f"{value} is out of range", "it must be at least 1")
     length, family = length_of(sequence), "" if model else named[0].removeprefix("--")
     with on_standard_error() as progress:
         progress.step("phaze graph")

@@ -93,7 +93,8 @@ def asked_study(
 
     named: list[Any] = [] if models is None else list(models) if isinstance(models, list | tuple) else [models]
     if (study is None) == (not named):
-        raise InputError("search", "give either a study or --model", "e.g. phaze search --model llama3-8b")
+        seen = "there is no study and no --model" if study is None else "a study and --model are given together"
+        raise InputError("", seen, "give one of them, such as --model llama3-8b")
     if study is not None and _is_model(study):
         named, study = [study], None
     if study is None:

@@ -82,11 +82,18 @@ def _checked(
 def _only(folder: Path) -> str:
     """Which answer a folder holds, by the name of its file; a folder with several is refused, as its certificate can
     prove one of them."""
+    if folder.is_file():
+        raise InputError(str(folder), "this is a file", "give the folder of a run, or of a plan's certificate")
+    if not folder.is_dir():
+        raise InputError(str(folder), "there is no such folder", "give that of a run, or of a plan's certificate")
     kept = [name for name in ANSWERS if (folder / name).exists()]
     if len(kept) > 1:
         seen = f"it holds {' and '.join(kept)}, and its certificate can prove one of them"
         raise InputError(str(folder), seen, "move away what does not belong to it")
-    return kept[0] if kept else ANSWERS[0]
+    if not kept:
+        seen = "there is no finished run, front, sweep or plan's certificate here"
+        raise InputError(str(folder), seen, "give the folder of one")
+    return kept[0]
 
 
 def verified(

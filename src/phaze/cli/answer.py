@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, g
 
 import typer
 
-from phaze.api.given import file_fault
+from phaze.api.given import file_fault, option_of
 from phaze.api.values import NothingFitsError
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
 from phaze.cli.stale import is_stale, remove_caches
-from phaze.errors import InfeasibleError, PhazeError, one_line
+from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
@@ -134,6 +134,21 @@ def _option(given: inspect.Parameter, function: inspect.Signature) -> inspect.Pa
     return given.replace(default=default, annotation=_as_text(given.annotation), kind=inspect.Parameter.KEYWORD_ONLY)
 
 
+def _declared(parameter: inspect.Parameter) -> str:
+    """What an option is called on the command line; Typer keeps the first name that is stated as a default."""
+    info = get_args(parameter.annotation)[1]
+    names = [str(one) for one in (info.default, *(info.param_decls or ())) if str(one).startswith("--")]
+    return names[0] if names else option_of(parameter.name)
+
+
+def _require_values(given: Mapping[str, inspect.Parameter], options: Mapping[str, Any]) -> None:
+    """Refuse an option that stands where the value of another was forgotten: ``--html --json``."""
+    for name, value in options.items():
+        for text in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(text, str) and text.startswith("--") and text != "--":
+                raise InputError(_declared(given[name]), f"'{text}' is an option, not a value", "give its value")
+
+
 def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function of the API: a signature of options and a help, no code.
 
@@ -143,8 +158,11 @@ def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callabl
     taken = inspect.signature(function)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        given = inspect.signature(command).parameters
+
         @functools.wraps(command)
         def run(as_json: bool, pretty: bool, **options: Any) -> None:
+            _require_values(given, options)
             try:
                 value = function(**always, **{name: value for name, value in options.items() if value is not None})
                 answer = Answer((value.document, *value.more), value.draw, value.exit_code)
@@ -153,7 +171,7 @@ def asking(function: "Callable[..., Shown]", **always: Any) -> Callable[[Callabl
             _tell(answer, as_json, pretty)
 
         run.asks = function  # type: ignore[attr-defined]
-        return _with_shared(run, [_option(one, taken) for one in inspect.signature(command).parameters.values()])
+        return _with_shared(run, [_option(one, taken) for one in given.values()])
 
     return decorate
 

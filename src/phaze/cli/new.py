@@ -34,7 +34,8 @@ Out = Annotated[str | None, typer.Option("--out", help="The file; default my-<ki
 def _quantity(text: str, unit: str) -> float:
     from phaze.units import parse
 
-    value = float(text) if text.replace(".", "", 1).isdecimal() else parse(text, "mm2" if unit == "mm2" else "W")
+    plain = text.strip().removeprefix("-").replace(".", "", 1)
+    value = float(text) if plain.isascii() and plain.isdigit() else parse(text, "mm2" if unit == "mm2" else "W")
     if value <= 0:
         raise ValueError(f"give a number above 0 in {unit}")
     return value

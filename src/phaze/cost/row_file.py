@@ -3,6 +3,7 @@ source. Those that bundled constants were fitted on lie in ``cost/data/rows``.""
 
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -10,6 +11,8 @@ from pydantic import Field, model_validator
 from phaze import documents
 from phaze.cost.collective import Kind
 from phaze.documents import BytesPerSecond, Count, Document, Format, Positive
+from phaze.errors import unknown_name
+from phaze.files import is_path
 from phaze.hardware.attention import Generation
 from phaze.hardware.calibration import Load
 from phaze.hardware.files import Name, Text
@@ -92,6 +95,9 @@ def bundled_rows(name: str) -> RowFile:
 
 def read_rows(paths: Sequence[str]) -> tuple[RowFile, ...]:
     """The files at ``paths``; a bundled one by its name."""
+    for path in paths:
+        if path not in BUNDLED and not is_path(path) and not Path(path).exists():
+            raise unknown_name("--rows", "rows", path, (*BUNDLED, "stacks"))
     return tuple(bundled_rows(path) if path in BUNDLED else documents.load(RowFile, path) for path in paths)
 
 

@@ -6,6 +6,7 @@ row in :data:`phaze.graph.torch.named.NAMED` (its configuration), a row here, an
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -92,6 +93,8 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
 def entry_of(name: str) -> Entry:
     """The row of a named model, or an InputError with the nearest name."""
     if name not in ZOO:
+        if Path(name).is_dir():
+            raise InputError(name, "no bundled model is called that, and a folder is", f"for the folder give ./{name}")
         raise unknown_name("", "model", name, ZOO)
     return ZOO[name]
 

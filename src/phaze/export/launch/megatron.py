@@ -18,7 +18,7 @@ from phaze.evaluate.recomputing import mode_asked, with_offload
 from phaze.export.launch.flags import Flags
 from phaze.export.launch.megatron_shared import SHARED, expert_sizes, shared_degrees
 from phaze.export.launch.shell import flags_of, words_of
-from phaze.export.launch.values import Launch, stages_of
+from phaze.export.launch.values import LAUNCH_FILES, Launch, stages_of
 from phaze.graph.saved.modes import JOIN
 
 SHARDING: Mapping[str, int] = MappingProxyType({"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3})
@@ -192,7 +192,7 @@ def megatron_launch(text: str, where: str) -> Launch:
     flags = Flags(dict(flags_of(words_of(text, where))), where)
     if not {"--micro-batch-size", "--global-batch-size"} & set(flags.found):
         seen = "it has neither --micro-batch-size nor --global-batch-size"
-        raise InputError(where, seen, "give a shell file with Megatron-LM's flags, a torchtitan TOML or a phaze.run/1")
+        raise InputError(where, seen, f"give {LAUNCH_FILES}")
     pipeline = flags.count("--pipeline-model-parallel-size") or 1
     sizes = {key: number for name, key in SIZES.items() if (number := flags.count(name)) is not None}
     sequence = flags.count("--seq-length")

@@ -15,7 +15,7 @@ from phaze.export.launch.deepspeed import deepspeed_launch, is_deepspeed
 from phaze.export.launch.maxtext import maxtext_launch
 from phaze.export.launch.megatron import megatron_launch
 from phaze.export.launch.torchtitan import torchtitan_launch
-from phaze.export.launch.values import Launch
+from phaze.export.launch.values import LAUNCH_FILES, Launch
 from phaze.files import read_text
 from phaze.graph.zoo import ZOO
 
@@ -50,6 +50,8 @@ def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
     """The run that a launch file starts; ``usual_cluster`` is the chip's, where neither says one."""
     text, where = read_text(path)
     head = text.lstrip()
+    if not head:
+        raise InputError(where, "there is nothing in it", f"give {LAUNCH_FILES}")
     if head.startswith("{") and is_deepspeed(raw := parse(text, "json", where)):
         return _launched(deepspeed_launch(raw, where), told, usual_cluster, where)
     if head.startswith("{") or (notation_of(path, text) == "toml" and "phaze.run/1" in text):

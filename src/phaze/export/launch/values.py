@@ -7,6 +7,11 @@ from typing import Any
 from phaze.dataclass import dataclass
 from phaze.errors import InputError
 
+LAUNCH_FILES = (
+    "a shell file with Megatron-LM's flags, a torchtitan TOML, a MaxText YAML, a DeepSpeed JSON or a phaze.run/1"
+)
+"""What may be read as a launch file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
