@@ -1,6 +1,7 @@
 """A plan's own timeline, exported, is read back: constants that it was made with, and what it does not determine."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,31 @@ def test_what_is_no_whole_plan_is_refused(events: list[dict[str, Any]], said: st
 @pytest.mark.parametrize("text", ["", "{", '{"traceEvents": 3}', json.dumps({"traceEvents": [event("gemm")]})])
 def test_other_texts_are_no_timeline(text: str) -> None:
     assert not is_timeline(text)
+
+
+@pytest.mark.parametrize("pipeline", [1, 4])
+def test_the_export_of_a_plan_is_read_back_and_said_to_be_no_measurement(pipeline: int, tmp_path: Path) -> None:
+    """``phaze export --to perfetto`` draws the passes alone, beside the operators of a layer."""
+    _, run = exported(tmp_path, pipeline)
+    plan, trace, out = tmp_path / "plan.json", tmp_path / "export.json", tmp_path / "mine"
+    plan.write_text(json.dumps(asked("plan", "--fixed", str(tmp_path / "own.json"))))
+    asked("export", str(plan), "--to", "perfetto", "--out", str(trace))
+    command = ["calibrate", "--trace", str(trace), "--run", str(run), "--out", str(out)]
+    said = CliRunner().invoke(app, command)
+    assert said.exit_code == 0, said.output
+    assert " drawn" in said.stdout and " measured" not in said.stdout and "no measurement" in said.stdout
+    assert "hidden_synchronisation: nothing after the passes is drawn" in said.stdout
+    stack = tomllib.loads((out / "stack.toml").read_text())
+    assert stack["software_share"]["h100"] == pytest.approx(SHARE, rel=1e-3)
+    assert "the timeline of a plan, no profile" in stack["sources"]["software_share.h100"]
+
+
+def test_the_schedule_of_a_layer_is_no_step(tmp_path: Path) -> None:
+    trace, run = tmp_path / "layer.json", tmp_path / "run.json"
+    run.write_text(json.dumps(run_of("megatron-core", 1)))
+    operators = Path(__file__).parents[1] / "api" / "operators.json"
+    asked("schedule", str(operators), "--perfetto", str(trace))
+    found = CliRunner().invoke(app, ["calibrate", "--trace", str(trace), "--run", str(run)])
+    assert isinstance(found.exception, InputError)
+    assert "operators of a schedule as phaze drew it" in str(found.exception)
+    assert "phaze plan --perfetto" in str(found.exception)

@@ -35,7 +35,8 @@ def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progr
     measured_s, fit, measured = _fit(job, traces, progress)
     progress.step("pricing the run before and after")
     before_s = fixed_plan(job)[1].batch_s
-    texts = fitted_texts(raw, job, fit.fitted, f"1 run, {where}, {len(traces)} traces or logs")
+    given = "the timeline of a plan, no profile" if measured["kind"] == "plan" else f"{len(traces)} traces or logs"
+    texts = fitted_texts(raw, job, fit.fitted, f"1 run, {where}, {given}")
     folder = Path(out or f"{Path(where).stem}-fitted")
     files = write_fitted(texts, folder) if texts else {}
     after_s = fixed_plan(job_of({**raw, **files}, where))[1].batch_s if files else before_s

@@ -8,6 +8,8 @@ from rich.console import Console
 from phaze.report.terminal import facts, paragraph, signed, table
 from phaze.units import show
 
+DRAWN = "A plan's timeline is an estimate unless you drew it from a run: what is fitted to it is no measurement."
+
 
 def _seconds(value: float | None) -> str:
     return "" if value is None else show(value, "s")
@@ -19,12 +21,15 @@ def show_run_fit(console: Console, document: Mapping[str, Any]) -> None:
     console.print(
         facts(
             [
-                ("step", f"{show(step['measured'], 's')} measured"),
+                ("step", f"{show(step['measured'], 's')} {'drawn' if measured['kind'] == 'plan' else 'measured'}"),
                 ("before", f"{show(step['before'], 's')}, {signed(step['before'] / step['measured'] - 1)}"),
                 ("fitted", f"{show(step['fitted'], 's')}, {signed(step['fitted'] / step['measured'] - 1)}"),
             ]
         )
     )
+    if measured["kind"] == "plan":
+        console.print()
+        paragraph(console, DRAWN)
     if "seconds" in measured:
         console.print("\n[bold]Seconds a step by class of kernel[/bold]")
         rows = [

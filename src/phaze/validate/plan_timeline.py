@@ -22,11 +22,11 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import RunJob
 from phaze.placement.plan import Plan
 from phaze.validate.predicted_step import step_works, with_share
+from phaze.validate.profiler_trace import CORES
 from phaze.validate.run_fit import LEAST_SHARE, Fitted, RunFit, bisected
 
 PASSES = ("forward", "backward", "weight")
 AFTER = ("synchronisation", "optimizer", "tied")
-CORES = ("tensor", "vector", "both", "network", "none")
 LEFT_OUT = "left out"
 MICRO = 1e-6
 NONE_LEFT = 1e-3

@@ -25,6 +25,8 @@ MICRO = 1e-6
 """Seconds in the trace's unit."""
 STEP = re.compile(r"ProfilerStep#\d+$")
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+CORES = ("tensor", "vector", "both", "network", "none")
+"""Categories of the operators of a schedule in a trace that phaze drew, by the part of a chip that runs them."""
 GZIP = b"\x1f\x8b"
 MOST_MICROSECONDS = 1e18
 """Beyond, a time is none: the age of no clock in microseconds."""
@@ -224,6 +226,9 @@ def read_trace(text: str, where: str) -> RankTrace:
         sizes = _sizes(str(args.get("Collective name", name)), args, world) if what == "collective" else (None, None)
         label = str(args.get("Collective name", name)) if what == "collective" else name
         work.append(Interval(label, what, start, end, *sizes))
+    if not work and {cat for _, cat, *_ in known} <= set(CORES):
+        seen = "these are operators of a schedule as phaze drew it, without the passes of a step"
+        raise InputError(where, seen, "give a trace of torch.profiler, or a plan's timeline (phaze plan --perfetto)")
     if not work:
         raise InputError(where, "it has neither kernels nor operators", "profile with activities CPU and CUDA")
     launches = sum("launchkernel" in n.lower() for n, *_ in known)
