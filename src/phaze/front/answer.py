@@ -20,7 +20,7 @@ from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
 from phaze.placement.answer import UNNAMED
 from phaze.search.answer import BestDesign, lean
-from phaze.search.configurations import ConfigurationPlan, configuration_names, plan_found
+from phaze.search.configurations import ConfigurationPlan, SharedJoules, configuration_names, plan_found
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.journal import PrunedChip
 from phaze.search.plausibility import plausibility_of
@@ -121,12 +121,12 @@ def model_table(
     }
 
 
-def _stated(state: FrontState, design: Design, measures: Measures) -> StatedDesign:
+def _stated(state: FrontState, design: Design, measures: Measures, shared: SharedJoules) -> StatedDesign:
     """A design with the plans of its models, found again."""
     static_w = float(state.opened.static_w()[design.chip])
     stated, seconds, joules, plans = [], list[float](), list[float](), []
     for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
-        planned = plan_found(state, design.chip, model, ran.configuration, design.hbm)
+        planned = plan_found(state, design.chip, model, ran.configuration, design.hbm, shared)
         if planned is None or abs(planned.plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
             raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
         joules.append(planned.dynamic_j)
@@ -242,10 +242,12 @@ def bounds_of(closed: Sequence[PrunedChip]) -> Floats:
 def state_designs(state: FrontState, measures: Measures, stated: dict[int, StatedDesign]) -> None:
     """Every design of the archive that is not among ``stated``, by number, with its plans."""
     numbers = state.archive.numbers.tolist()
-    share_works(state, [number // state.span for number in numbers if number not in stated])
+    units = [number // state.span for number in numbers if number not in stated]
+    share_works(state, units)
+    shared = SharedJoules(state, np.unique(np.array(units, np.int64) % max(1, len(state.opened))))
     for position, number in enumerate(numbers):
         if number not in stated:
-            stated[number] = _stated(state, design_of(state, position), measures)
+            stated[number] = _stated(state, design_of(state, position), measures, shared)
 
 
 def in_order(state: FrontState, stated: Mapping[int, StatedDesign]) -> list[StatedDesign]:

@@ -15,6 +15,7 @@ from phaze.front.answer import StatedDesign
 from phaze.front.metrics import RequestedMetrics
 from phaze.front.state import FrontState
 from phaze.placement.answer import document_of
+from phaze.schedule.problem import Schedule
 from phaze.search.configurations import works_known
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.objective import Scale
@@ -38,12 +39,13 @@ def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
     size, models = state.job.hbm_bytes[design.hbm], []
     chip, value = chip_of(state.opened, design.chip), state.opened.chip(design.chip, size)
     for model, (task, (way, found)) in enumerate(zip(state.networks.tasks_of(design.chip), design.plans, strict=True)):
-        memo = ScheduleMemo(kept=[])
-        if needs_schedules(task):
-            costs = works_known(state, design.chip, model, value).get(way.graph)
+        solved: Sequence[Schedule] = found.schedules or ()
+        if needs_schedules(task) and found.schedules is None:
+            memo, costs = ScheduleMemo(kept=[]), works_known(state, design.chip, model, value).get(way.graph)
             layers_on(task, way.graph, value, None, (memo, b""), costs=costs)
+            solved = memo.kept or []
         table = {"plan": document_of(found.plan), "zero": found.zero}
-        models.append(model_witness(task, way, memo.kept or [], table))
+        models.append(model_witness(task, way, solved, table))
     if chip is None or None in models:
         return None
     values = proved_values(state.asked, state.front_scales, design)

@@ -5,6 +5,7 @@
 A die that is only known to be smaller than a figure is denser than these say.
 """
 
+from functools import cache
 from importlib.resources import files
 
 from pydantic import Field
@@ -72,6 +73,7 @@ class Shipped:
     every: tuple[ShippedChip, ...]
 
 
+@cache
 def shipped_file() -> ShippedFile:
     """The figures that are bundled."""
     where = "data/shipped.toml"

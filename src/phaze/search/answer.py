@@ -9,7 +9,7 @@ import numpy as np
 
 from phaze.dataclass import dataclass
 from phaze.search.evaluated import Evaluated, ModelRun
-from phaze.search.evaluation import ChipEvaluation
+from phaze.search.evaluation import BARELY, ChipEvaluation
 from phaze.search.state import TIE, SearchState
 
 
@@ -28,11 +28,15 @@ def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, nea
     equals."""
     at = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
     bounds = state.values(model, np.array([opened.chip]))[:, at, 0]
-    rates, best = state.rates.at(hbm, opened.chip), None
+    rates, best, task = state.rates.at(hbm, opened.chip), None, opened.tasks[model]
     for configuration in np.argsort(bounds, kind="stable").tolist():
         if bounds[configuration] > near or (best is not None and bounds[configuration] >= best.value):
             break
-        found = opened.price(model, configuration, hbm)
+        floor_j = float(state.floors[model][task.configurations[configuration].graph, opened.chip])
+        below_s = float(rates.last_s(near, floor_j)) * (1 + BARELY) if near < float("inf") else near
+        if opened.too_slow(model, configuration, hbm, below_s):
+            continue
+        found = opened.price(model, configuration, hbm, below_s)
         value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
         if value < (float("inf") if best is None else best.value):
             best = ModelRun(configuration, found.batch_s, found.dynamic_j, value, float(bounds[configuration]))

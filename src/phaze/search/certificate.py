@@ -94,6 +94,10 @@ class _Sums:
 
 def _summed(closed: Sequence[PrunedChip], near: float) -> _Sums:
     """In one pass over the list: the least bound, chips by reason, chips whose bound is at most ``near``."""
+    if isinstance(closed, PrunedChips):
+        least = float(closed.bounds.min(initial=np.inf))
+        fits = np.isfinite(closed.bounds) & (closed.bounds <= near)
+        return _Sums(least, Counter(closed.counts()), int(fits.sum()))
     least, counts, below = float("inf"), Counter[str](), 0
     every = iter(closed)
     while some := list(islice(every, BATCH)):

@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from phaze.dataclass import dataclass
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
+from phaze.schedule.problem import Schedule
+from phaze.search.energy import OperatorJoules, operator_joules
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.reference import ReferenceLayers, layers_on, placed_on
 from phaze.search.state import SearchState
@@ -21,17 +26,20 @@ from phaze.search.task import Configuration, ModelTask
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationPlan:
-    """The fastest plan of a configuration, its stage of ZeRO, and its joules of a batch beyond static ones."""
+    """The fastest plan of a configuration, its stage of ZeRO, its joules of a batch beyond static ones, and the
+    schedules of its layers' passes in order, where each is at hand."""
 
     plan: Plan
     zero: int
     dynamic_j: float
+    schedules: tuple[Schedule, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChipConfigurations:
     """A model on one chip; ``table`` None: joules do not count. ``known``: schedules found before, and the name of the
-    graph in them without its number. ``works``: what works take there by graph, as far as that is known."""
+    graph in them without its number. ``works`` and ``joules``: what works take there by graph, as far as that is
+    known."""
 
     task: ModelTask
     chip: Chip
@@ -39,15 +47,23 @@ class ChipConfigurations:
     known: tuple[ScheduleMemo, bytes] | None = None
     layers: dict[int, ReferenceLayers] = field(default_factory=dict)
     works: Mapping[int, WorkTimes] = field(default_factory=dict)
+    joules: Mapping[int, OperatorJoules] = field(default_factory=dict)
 
     def plan(self, configuration: Configuration, hbm_bytes: int) -> ConfigurationPlan | None:
         """The fastest plan of a configuration with that memory, or None when nothing fits."""
         if configuration.graph not in self.layers:
             known = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
             graph, costs = configuration.graph, self.works.get(configuration.graph)
-            self.layers[graph] = layers_on(self.task, graph, self.chip, self.table, known, costs=costs)
-        placed = placed_on(self.task, configuration, self.layers[configuration.graph], hbm_bytes, self.table)
-        return None if placed.plan is None else ConfigurationPlan(placed.plan, placed.problem.zero, placed.dynamic_j)
+            operators = self.joules.get(graph)
+            layers = layers_on(self.task, graph, self.chip, self.table, known, costs=costs, operators=operators)
+            self.layers[graph] = layers
+        layers = self.layers[configuration.graph]
+        placed = placed_on(self.task, configuration, layers, hbm_bytes, self.table)
+        if placed.plan is None:
+            return None
+        solved = tuple(one for one in layers.exact.schedules if one is not None)
+        whole = solved if len(solved) == len(layers.exact.schedules) else None
+        return ConfigurationPlan(placed.plan, placed.problem.zero, placed.dynamic_j, whole)
 
 
 def configuration_names(task: ModelTask, configuration: Configuration) -> dict[str, Any]:
@@ -60,15 +76,44 @@ def configuration_names(task: ModelTask, configuration: Configuration) -> dict[s
     }
 
 
-def plan_found(state: SearchState, chip: int, model: int, configuration: int, hbm: int) -> ConfigurationPlan | None:
+@dataclass(frozen=True, slots=True)
+class SharedJoules:
+    """Joules of operators on some chips of a search, ascending, worked out for all of them when one asks: a chip alone
+    takes nearly as long."""
+
+    state: SearchState
+    chips: NDArray[np.int64]
+    known: dict[tuple[int, int], OperatorJoules] = field(default_factory=dict)
+
+    def of(self, model: int, graph: int, chip: int) -> OperatorJoules | None:
+        """Those of a graph of a model on one of the chips."""
+        at, task, energy = (
+            int(np.searchsorted(self.chips, chip)),
+            self.state.job.models[model],
+            self.state.opened.energy,
+        )
+        if at == len(self.chips) or self.chips[at] != chip:
+            return None
+        if (model, graph) not in self.known:
+            arrays = self.state.arrays.taken(self.chips)
+            own, constants = task.graphs[graph], task.training.constants
+            self.known[model, graph] = operator_joules(own, arrays, constants, energy)
+        return self.known[model, graph].of_chip(at)
+
+
+def plan_found(
+    state: SearchState, chip: int, model: int, configuration: int, hbm: int, joules: SharedJoules | None = None
+) -> ConfigurationPlan | None:
     """The plan of a configuration on a chip of a search, its joules counted; schedules that were found are not solved
     again."""
     task, value = state.networks.tasks_of(chip)[model], state.opened.chip(chip, state.job.hbm_bytes[hbm])
     known = (state.known, b"%d %d" % (state.networks.of[chip], model))
-    works = works_known(state, chip, model, value)
-    return ChipConfigurations(task, value, state.opened.energy, known, works=works).plan(
-        task.configurations[configuration], value.hbm.size_bytes
-    )
+    works, chosen = works_known(state, chip, model, value), task.configurations[configuration]
+    # Joules of works are those of all chips where the chip has no constants of its own.
+    shared = joules.of(model, chosen.graph, chip) if joules is not None and chosen.graph in works else None
+    own = {} if shared is None else {chosen.graph: shared}
+    opened = ChipConfigurations(task, value, state.opened.energy, known, works=works, joules=own)
+    return opened.plan(chosen, value.hbm.size_bytes)
 
 
 def works_known(state: SearchState, number: int, model: int, chip: Chip) -> dict[int, WorkTimes]:

@@ -24,7 +24,7 @@ both passes of all layers, each operator in its thriftier way, are what no plan 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +58,25 @@ def spread_of(schedule: Schedule) -> Spread:
 
 
 @dataclass(slots=True)
-class _Operators:
-    """Joules of the operators of some passes on some chips, [components, chips], each distinct one computed once."""
+class OperatorJoules:
+    """Joules of the operators of some passes on some chips, [components, chips], each distinct one computed once;
+    ``column``: of one of the chips alone."""
 
     chips: ChipSet
     table: EnergyModel
     costs: CostTable | Column
     paired: bool
     known: dict[tuple[Work, bool], Floats]
+    column: int | None = None
+
+    def of_chip(self, column: int) -> "OperatorJoules":
+        """Those of one of the chips; what is computed of it is computed of all."""
+        return replace(self, column=column)
+
+    @property
+    def width(self) -> int:
+        """How many chips are looked at."""
+        return len(self.chips) if self.column is None else 1
 
     def joules(self, place: int, work: Work, spread: bool) -> Floats:
         """Of the operator at a place, on all cores or on one."""
@@ -76,19 +87,21 @@ class _Operators:
                 costs = (costs.paired if fused else costs.all_cores) if spread else costs.one_core
             found = dynamic_energies(costs, row, self.chips, self.table)
             self.known[work, spread] = np.stack([getattr(found, name) for name in COMPONENTS])
-        return self.known[work, spread]
+        every = self.known[work, spread]
+        return every if self.column is None else every[:, self.column : self.column + 1]
 
 
-def _operators(graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel) -> _Operators:
+def operator_joules(graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel) -> OperatorJoules:
+    """The operators of a graph on some chips, none computed yet."""
     works = [work for layer in graph.layers for one in layer.passes for work in one.works]
     rule = graph.layers[0].rule
     costs = table_of(works, chips, constants) if rule.one_core else column_of(works, chips, constants)
-    return _Operators(chips, table, costs, rule.paired, {})
+    return OperatorJoules(chips, table, costs, rule.paired, {})
 
 
-def _pass_joules(one: RuledPass, operators: _Operators, first: int, spread: Spread) -> Floats:
+def _pass_joules(one: RuledPass, operators: OperatorJoules, first: int, spread: Spread) -> Floats:
     """Joules of a pass on one device as its schedule runs it, [components, chips]."""
-    total = np.zeros((len(COMPONENTS), len(operators.chips)))
+    total = np.zeros((len(COMPONENTS), operators.width))
     for at, unit in enumerate(one.units):
         for place in unit.places:
             work = one.works[place]
@@ -98,7 +111,7 @@ def _pass_joules(one: RuledPass, operators: _Operators, first: int, spread: Spre
     return total
 
 
-def _pass_floor(one: RuledPass, operators: _Operators, first: int) -> Floats:
+def _pass_floor(one: RuledPass, operators: OperatorJoules, first: int) -> Floats:
     """The least joules of a pass on every chip, each operator in its thriftier way."""
     total = np.full(len(operators.chips), one.sent_bytes * operators.table.link_j_per_byte)
     for place, work in enumerate(one.works):
@@ -124,10 +137,17 @@ class LayerJoules:
 
 
 def layer_joules(
-    graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel, spreads: Sequence[Spread]
+    graph: RankGraph,
+    chips: ChipSet,
+    constants: Constants,
+    table: EnergyModel,
+    spreads: Sequence[Spread],
+    known: OperatorJoules | None = None,
 ) -> tuple[LayerJoules, ...]:
-    """The layers of a graph on some chips; ``spreads`` by pass, in the order of layers and passes."""
-    operators, first, found, at = _operators(graph, chips, constants, table), 0, [], 0
+    """The layers of a graph on some chips; ``spreads`` by pass, in the order of layers and passes; ``known``: joules of
+    its operators there, where others need them too."""
+    operators = operator_joules(graph, chips, constants, table) if known is None else known
+    first, found, at = 0, list[LayerJoules](), 0
     for layer in graph.layers:
         own = []
         for one in layer.passes:
@@ -149,7 +169,7 @@ def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: 
     for start in range(0, len(chips), CHUNK):
         index = np.arange(start, min(start + CHUNK, len(chips)))
         some = chips if len(index) == len(chips) else chips.taken(index)
-        operators, first = _operators(graph, some, constants, table), 0
+        operators, first = operator_joules(graph, some, constants, table), 0
         for kind, layer in enumerate(graph.layers):
             found[kind, index] = layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
             for one in layer.passes:

@@ -3,8 +3,8 @@
 For each memory size, best bound first, and for each model its configurations, best bound first: the layers' exact
 schedules, then the fastest plan, then its value (:mod:`phaze.search.objective`). A configuration is left out when its
 bound is no better than the best value of the model so far, or when with it the chip's score could not beat the cut-off.
-Where layers need schedules, list schedules and duals come first: a configuration that these already show to be too slow
-is not scheduled exactly. What was left out keeps its bound, so that
+Where layers need schedules, duals come first: a configuration that these already show to be too slow is not scheduled
+exactly. What was left out keeps its bound, so that
 
     lower  =  least over memories of score( over models: least over configurations of the proved value or the bound )
 
@@ -30,6 +30,7 @@ from phaze.placement.solve import fastest_at
 from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING, Schedule
 from phaze.schedule.solve import Known, Limits, Scheduler
+from phaze.search.bounds.model_bounds import DUAL, layer_bounds
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
 from phaze.search.evaluated import Evaluated, ModelRun
@@ -39,7 +40,7 @@ from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
 from phaze.search.task import ModelTask, SearchJob
 
 Floats = NDArray[np.float64]
-Found = tuple[float, float, bytes]
+Found = tuple[float, float, bytes, Schedule | None]
 # How far above the last useful batch time plans are still looked at.
 BARELY = 1e-6
 # List schedules are for those who are short of time: one rule of priority.
@@ -55,11 +56,13 @@ def limits_of(scheduler: Scheduler) -> Limits:
 
 @dataclass(slots=True)
 class ScheduleMemo:
-    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread; and counts of the work.
+    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread, and where it is at hand the
+    schedule itself; and counts of the work.
 
     ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
     schedule that was solved, in order, where it is wanted. ``parts``: answers of components, where others share them.
-    ``works``: what works take by model, graph and chip, of the chips of a round.
+    ``works``: what works take by model, graph and chip, of the chips of a round; ``duals``: what no schedules undercut.
+    ``listed``: list schedules, which are kept for first designs alone.
     """
 
     schedules: MutableMapping[bytes, Found] = field(default_factory=dict)
@@ -70,6 +73,8 @@ class ScheduleMemo:
     kept: list[Schedule] | None = None
     parts: Known | None = None
     works: dict[tuple[int, int, int], WorkTimes] = field(default_factory=dict)
+    duals: dict[tuple[int, int, int], GraphTimes] = field(default_factory=dict)
+    listed: MutableMapping[bytes, Found] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -85,7 +90,7 @@ def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) ->
     difference."""
     exact = one.exact(times)
     if exact is not None:
-        return float(exact[0]), float(exact[0]), b""
+        return float(exact[0]), float(exact[0]), b"", None
     known.asked += 1
     cores = (min(int(times.tensor_cores[0]), len(one.units)), min(int(times.vector_cores[0]), len(one.units)))
     key = b"%s %d %d " % (name, *cores) + b"".join(
@@ -95,7 +100,7 @@ def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) ->
         if known.frozen:
             raise OutOfTime
         found = one.schedule(times, 0, limits_of(known.scheduler), known.parts, known.scheduler)
-        known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found))
+        known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found), found)
         if known.kept is not None:
             known.kept.append(found)
     return known.schedules[key]
@@ -104,11 +109,12 @@ def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) ->
 @dataclass(frozen=True, slots=True)
 class ExactLayers:
     """The distinct layers of one graph on one chip: their seconds by schedules, and by what is proved of these (the
-    same where all are optimal); what each pass spreads over all cores."""
+    same where all are optimal); what each pass spreads over all cores, and its schedule where it is at hand."""
 
     times: GraphTimes
     proved: GraphTimes
     spreads: tuple[bytes, ...]
+    schedules: tuple[Schedule | None, ...] = ()
 
 
 def exact_layers(
@@ -129,9 +135,9 @@ def exact_layers(
 
     times = graph_times(graph, chip, constants, scheduled, costs)
     least, proved = iter(layers), times
-    if any(lower_s < makespan_s for makespan_s, lower_s, _ in layers):
+    if any(lower_s < makespan_s for makespan_s, lower_s, *_ in layers):
         proved = graph_times(graph, chip, constants, lambda one, own: np.array([next(least)[1]]), costs)
-    return ExactLayers(times, proved, tuple(spread for _, _, spread in layers))
+    return ExactLayers(times, proved, tuple(one[2] for one in layers), tuple(one[3] for one in layers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,7 @@ class ChipEvaluation:
     known: ScheduleMemo
     energy: EnergyModel | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
-    listed: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
+    bounded: dict[tuple[int, int], GraphTimes] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
     works: dict[tuple[int, int], WorkTimes] = field(default_factory=dict)
 
@@ -189,10 +195,13 @@ class ChipEvaluation:
         key, own = (model, graph), self.tasks[model].graphs[graph]
         if key in self.layers or own.has_formula or self.known.scheduler != "exact":
             return None
-        if key not in self.listed:
-            memo, constants = ScheduleMemo(scheduler="list"), self.tasks[model].training.constants
-            self.listed[key] = exact_layers(own, b"", self.arrays, constants, memo, self._costs(model, graph))
-        return self.listed[key].proved
+        shared = self.known.duals.get((model, graph, self.chip))
+        if shared is not None:
+            return shared
+        if key not in self.bounded:
+            costs = self._costs(model, graph)
+            self.bounded[key] = layer_bounds(self.tasks[model], own, self.arrays, DUAL, costs=costs)
+        return self.bounded[key]
 
     def too_slow(self, model: int, configuration: int, hbm: int, below_s: float) -> bool:
         """Whether no plan takes less than ``below_s``, as far as that shows before any schedule is exact."""

@@ -59,8 +59,8 @@ def first_bounds(state: SearchState, index: Integers) -> None:
 
 
 def listed(state: SearchState, chip: int) -> ChipEvaluation:
-    """A chip to be priced by list schedules, which are kept for nothing else."""
-    return opened(state.common(), state.item(chip), ScheduleMemo(scheduler="list"))
+    """A chip to be priced by list schedules."""
+    return opened(state.common(), state.item(chip), ScheduleMemo(state.known.listed, scheduler="list"))
 
 
 def design_on(state: SearchState, chip: int) -> Evaluated | None:

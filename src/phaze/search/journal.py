@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from phaze.dataclass import dataclass
 from phaze.errors import InputError
@@ -24,9 +25,9 @@ TABLES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PrunedChip:
-    """How one chip was closed: by evaluating it, by a bound (and which), by memory, or by a failure."""
+class PrunedChip(NamedTuple):
+    """How one chip was closed: by evaluating it, by a bound (and which), by memory, or by a failure; a row of the
+    journal."""
 
     chip: int
     reason: str
@@ -92,8 +93,7 @@ class SqliteJournal:
         with said(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.execute("DELETE FROM closed")
-            rows = ((one.chip, one.reason, one.bound, one.step) for one in closed)
-            self.base.executemany("INSERT INTO closed VALUES (?, ?, ?, ?)", rows)
+            self.base.executemany("INSERT INTO closed VALUES (?, ?, ?, ?)", closed)
             self.base.execute("COMMIT")
 
     def keep_digests(self, digests: Mapping[str, str]) -> None:

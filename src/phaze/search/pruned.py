@@ -30,11 +30,19 @@ class PrunedChips(Sequence[PrunedChip]):
         return len(self.bounds)
 
     def _some(self, start: int, end: int) -> Iterator[PrunedChip]:
-        columns = (column[start:end].tolist() for column in (self.reasons, self.bounds, self.steps))
-        rows = zip(*columns, strict=True)
-        named = range(start, len(self)) if self.numbers is None else self.numbers[start:end].tolist()
-        for chip, (reason, bound, step) in zip(named, rows, strict=False):
-            yield PrunedChip(chip, REASONS[reason], None if bound == float("inf") else bound, STEPS[step])
+        last = min(end, len(self))
+        named = range(start, last) if self.numbers is None else self.numbers[start:last].tolist()
+        reasons, steps = (
+            map(words.__getitem__, own[start:last].tolist())
+            for words, own in ((REASONS, self.reasons), (STEPS, self.steps))
+        )
+        bounds = [None if bound == float("inf") else bound for bound in self.bounds[start:last].tolist()]
+        return map(PrunedChip._make, zip(named, reasons, bounds, steps, strict=True))
+
+    def counts(self) -> dict[str, int]:
+        """Chips by reason."""
+        every = np.bincount(self.reasons, minlength=len(REASONS)).tolist()
+        return {reason: count for reason, count in zip(REASONS, every, strict=True) if count}
 
     def __iter__(self) -> Iterator[PrunedChip]:
         for start in range(0, len(self), BATCH):

@@ -22,7 +22,7 @@ from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
 from phaze.schedule.solve import Known, Scheduler
-from phaze.search.energy import COMPONENTS, LayerJoules, layer_joules, plan_joules
+from phaze.search.energy import COMPONENTS, LayerJoules, OperatorJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
 from phaze.search.problem import has_plan, pattern_of, problem_of
@@ -79,14 +79,15 @@ def layers_on(
     known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
     costs: WorkTimes | None = None,
+    operators: OperatorJoules | None = None,
 ) -> ReferenceLayers:
     """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them, where there is no time
-    to find them anew, ``costs`` what its works take, where that is known."""
+    to find them anew, ``costs`` what its works take and ``operators`` their joules, where that is known."""
     own, constants = task.graphs[graph], task.training.setting(chip).constants
     memo, name = (ScheduleMemo(scheduler=scheduler), b"") if known is None else known
     arrays = chip_set([chip])
     exact = exact_layers(own, name, arrays, constants, memo, costs)
-    joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads)
+    joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads, operators)
     return ReferenceLayers(exact, constants, joules)
 
 

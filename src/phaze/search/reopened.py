@@ -23,7 +23,7 @@ def rows_in(journal: Path, space: AnySpace) -> tuple[EnumeratedSpace, list[Prune
         raise InputError(str(journal), "it lists chips that are none of its space", REMEDY)
     places = [opened.index_of(one.chip) for one in evaluated]
     known = [replace(one, chip=place) for one, place in zip(evaluated, places, strict=True) if place is not None]
-    return opened, [replace(one, chip=place) for place, one in enumerate(closed)], known
+    return opened, [one._replace(chip=place) for place, one in enumerate(closed)], known
 
 
 def place_of(opened: EnumeratedSpace, number: int, where: str) -> int:

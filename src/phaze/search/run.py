@@ -154,7 +154,7 @@ def begin(
     known = ScheduleMemo() if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
     state = SearchState(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
-    state.deadline = deadline
+    state.deadline, state.shared = deadline, shared
     if kept:
         keep_times(state, shared)
     return state
@@ -217,7 +217,13 @@ def finer_times(state: SearchState, index: Integers) -> list[list[GraphTimes]]:
     """The best bounds on the layers of some chips: with the antichain dual, or what is known where that is exact."""
     if state.times and all(graph.has_formula for task in state.job.models for graph in task.graphs):
         return [[own.taken(index) for own in model] for model in state.times]
-    return layer_times_on(state.job, state.opened, state.networks, state.arrays, index, DUAL, state.deadline)
+
+    def work_out(some: Integers) -> list[list[GraphTimes]]:
+        return layer_times_on(state.job, state.opened, state.networks, state.arrays, some, DUAL, state.deadline)
+
+    if state.shared is None:
+        return work_out(index)
+    return state.shared.finer_times(state.job, state.opened, index, work_out)
 
 
 def _tighten(state: SearchState) -> None:

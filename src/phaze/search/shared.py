@@ -2,8 +2,8 @@
 
 A sweep asks one study again with another value of one key. Where the graphs of its models stay, exact schedules that
 have the same operators, times and cores are solved once for all points; where also the axes of the space and the links
-stay, the cheap bounds on layer times of a chip are worked out once, whichever points keep it. Both are looked up by
-everything that they depend on.
+stay, bounds on layer times of a chip are worked out once, whichever points keep it. Both are looked up by everything
+that they depend on.
 """
 
 from collections.abc import Callable
@@ -59,27 +59,17 @@ def _filled(old: Times, fresh: Times, found: Integers, missing: Integers) -> Tim
 
 
 @dataclass(slots=True)
-class Shared:
-    """What was worked out last; a value that is passed from search to search."""
+class _Bounded:
+    """Bounds on layer times that were worked out last, of which chips and of what family."""
 
-    shapes: tuple[object, ...] = ()
-    known: ScheduleMemo = field(default_factory=ScheduleMemo)
     family: tuple[object, ...] = ()
     rows: NDArray[np.void] | None = None
     times: Times = field(default_factory=list)
 
-    def schedules(self, job: SearchJob) -> ScheduleMemo:
-        """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
-        shapes = _shapes(job)
-        self.known = ScheduleMemo(self.known.schedules if shapes == self.shapes else {})
-        self.shapes = shapes
-        return self.known
-
-    def layer_times(self, job: SearchJob, opened: EnumeratedSpace, work_out: Callable[[Integers], Times]) -> Times:
-        """Bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not have."""
-        family, rows, every = _family(job), chip_rows(opened), np.arange(len(opened))
+    def take(self, family: tuple[object, ...], rows: NDArray[np.void], work_out: Callable[[Integers], Times]) -> Times:
+        """Those of the chips of ``rows``; ``work_out`` is asked for the places of those that are not there yet."""
         if self.rows is None or family != self.family or not len(self.rows):
-            times = work_out(every)
+            times = work_out(np.arange(len(rows)))
         elif np.array_equal(rows, self.rows):
             return self.times
         else:
@@ -89,3 +79,32 @@ class Shared:
             times = _filled(self.times, work_out(missing), place, missing)
         self.family, self.rows, self.times = family, rows, times
         return times
+
+
+@dataclass(slots=True)
+class Shared:
+    """What was worked out last; a value that is passed from search to search."""
+
+    shapes: tuple[object, ...] = ()
+    known: ScheduleMemo = field(default_factory=ScheduleMemo)
+    cheap: _Bounded = field(default_factory=_Bounded)
+    finer: _Bounded = field(default_factory=_Bounded)
+
+    def schedules(self, job: SearchJob) -> ScheduleMemo:
+        """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
+        shapes = _shapes(job)
+        same = shapes == self.shapes
+        self.known = ScheduleMemo(self.known.schedules if same else {}, listed=self.known.listed if same else {})
+        self.shapes = shapes
+        return self.known
+
+    def layer_times(self, job: SearchJob, opened: EnumeratedSpace, work_out: Callable[[Integers], Times]) -> Times:
+        """Cheap bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not
+        have."""
+        return self.cheap.take(_family(job), chip_rows(opened), work_out)
+
+    def finer_times(
+        self, job: SearchJob, opened: EnumeratedSpace, index: Integers, work_out: Callable[[Integers], Times]
+    ) -> Times:
+        """The finer bounds of the chips of ``index`` alike."""
+        return self.finer.take(_family(job), chip_rows(opened)[index], lambda missing: work_out(index[missing]))

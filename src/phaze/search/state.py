@@ -13,6 +13,7 @@ from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
+from phaze.search.shared import Shared
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import Networks, SearchJob
 from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
@@ -61,6 +62,7 @@ class SearchState:
     ``floors`` on joules [graphs, chips]. ``stopped``: the deadline came before the end. ``provisional`` and ``interim``
     are there only under a deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
     ``listed`` is the score of a design by list schedules: no chip above it is evaluated, and its own chip is.
+    ``shared``: what other searches of its family have worked out.
     """
 
     job: SearchJob
@@ -83,6 +85,7 @@ class SearchState:
     interim: list[Floats] | None = None
     listed: float = float("inf")
     boxed: BoxedChips = BoxedChips()
+    shared: Shared | None = None
 
     @property
     def energy(self) -> EnergyModel | None:
