@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.files import refuse_other_kinds
 from phaze.search.evaluated import Evaluated, evaluated_from
