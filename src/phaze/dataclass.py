@@ -4,7 +4,7 @@
 hundred classes of values, makes values of a third of them and compares or prints those of a few. Here a class has its
 fields and slots from the start, and in place of a method something that makes it at the first call:
 
-    __init__      that of a dataclass with the same fields
+    __init__      sets one field after another; of a class with many values, that of a dataclass with the same fields
     __eq__        the fields that count as tuples, of values of one class
     __hash__      of that tuple
     __replace__   a value with some fields changed, which :func:`replace` calls
@@ -23,9 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 __all__ = ["dataclass", "replace"]
 
 Method = Callable[..., Any]
+# A class with more values than this gets a compiled ``__init__``: compiling takes as long as a thousand calls save.
+MANY: Final = 500
+# In place of a default: there is none, or it is made.
+_NONE, _MADE = object(), object()
 
 
-def _init(cls: type) -> Method:
+def _compiled_init(cls: type) -> Method:
     """Taken from another class of the same fields, whose name in messages is that of this one."""
     names, inner = ("default", "default_factory", "init", "kw_only"), dict[str, Any]()
     for field in dataclasses.fields(cls):
@@ -37,6 +41,51 @@ def _init(cls: type) -> Method:
     made: Any = dataclasses.dataclass(repr=False, eq=False, frozen=True, slots=True)(like)
     found: Method = made.__init__
     return found
+
+
+def _init(cls: type) -> Method:
+    """Sets fields by the descriptors of their slots; what it cannot take is for the compiled one to take or refuse."""
+    fields = dataclasses.fields(cls)
+    if any(not field.init or field.kw_only for field in fields):
+        return _compiled_init(cls)
+    setters, count, left = tuple(getattr(cls, field.name).__set__ for field in fields), len(fields), MANY
+    post_init: Callable[[Any], None] | None = getattr(cls, "__post_init__", None)
+    defaults = [
+        _MADE
+        if field.default_factory is not dataclasses.MISSING
+        else _NONE
+        if field.default is dataclasses.MISSING
+        else field.default
+        for field in fields
+    ]
+    places = {field.name: place for place, field in enumerate(fields)}
+
+    def given(arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
+        values = [*arguments, *defaults[len(arguments) :]]
+        for name, value in named.items():
+            if places.get(name, -1) < len(arguments):
+                return None
+            values[places[name]] = value
+        for place, value in enumerate(values):
+            if value is _MADE:
+                values[place] = fields[place].default_factory()  # type: ignore[operator]
+        return values if len(values) == count and not any(value is _NONE for value in values) else None
+
+    def __init__(self: Any, *arguments: Any, **named: Any) -> None:
+        nonlocal left
+        left -= 1
+        values = arguments if len(arguments) == count and not named else given(arguments, named)
+        if values is None or left < 0:
+            compiled = _compiled_init(cls)
+            setattr(cls, "__init__", compiled)  # noqa: B010
+            return compiled(self, *arguments, **named)  # type: ignore[no-any-return]
+        for set_value, value in zip(setters, values, strict=True):
+            set_value(self, value)
+        if post_init is not None:
+            post_init(self)
+        return None
+
+    return __init__
 
 
 def _compared(cls: type) -> Callable[[Any], tuple[Any, ...]]:

@@ -14,9 +14,9 @@ from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchang
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions
 from phaze.evaluate.pass_units import Pieces, Unit, named_beside, rings_of, units_of
-from phaze.evaluate.ruled_pass import RuledPass, network_costs
+from phaze.evaluate.ruled_pass import KnownCollectives, RuledPass, network_costs
 from phaze.graph.fuse import fuse_graph
-from phaze.graph.fuse.structure import Fusions, structure_of
+from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import OperatorGraph
 from phaze.schedule.rules import Rule
 
@@ -64,6 +64,7 @@ class PassBuilder:
     fusions: Fusions = field(default_factory=Fusions, compare=False)
     shapes: dict[Hashable, PassShape] = field(default_factory=dict, compare=False)
     operators: KnownOperators = field(default_factory=dict, compare=False)
+    collectives: KnownCollectives = field(default_factory=dict, compare=False)
 
     def fused(self, graph: OperatorGraph) -> OperatorGraph:
         """A graph as the stack fuses it."""
@@ -74,13 +75,13 @@ class PassBuilder:
         works = works_of(graph, self.machine.residency, self.operators)
         # The first size of a collective is its bytes.
         ranks = tuple([op.sizes[1:] for op in graph.operators if op.core == "network"])
-        key = backward, ranks, structure_of(graph)
-        if key not in self.shapes:
-            self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
-        own = self.shapes[key]
+        key = backward, ranks, self.fusions.structures.of(graph)
+        own = self.shapes.get(key)
+        if own is None:
+            own = self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
         host_s = sum(map(launches, graph.operators)) * self.machine.stack.host_s
         found = (own.units, own.edges, own.beside, host_s, own.members, own.exchanges)
-        return RuledPass(self.rule, works, network_costs(works, self.machine), *found)
+        return RuledPass(self.rule, works, network_costs(works, self.machine, self.collectives), *found)
 
     def run(self, graph: OperatorGraph) -> RuledPass:
         """A graph, not fused yet, that runs forward."""

@@ -138,10 +138,11 @@ class RuledPass:
         return tuple(0.0 if cost is None else cost.time_s for cost in self.collectives)
 
     @cached_property
-    def _alone(self) -> tuple[list[int], list[int]]:
-        """The units that are one work on cores, and the places of these works."""
-        units = [index for index, unit in enumerate(self.units) if len(unit.places) == 1 and not unit.network]
-        return units, [self.units[index].places[0] for index in units]
+    def _alone(self) -> tuple[list[int], list[int], list[int]]:
+        """The units that are one work on cores, the places of these works, and the units that are one collective."""
+        single = [index for index, unit in enumerate(self.units) if len(unit.places) == 1 and not unit.cut]
+        units = [index for index in single if not self.units[index].network]
+        return units, [self.units[index].places[0] for index in units], sorted({*single} - {*units})
 
     def on_network(self, machine: Machine) -> "RuledPass":
         """The pass on another network."""
@@ -156,10 +157,14 @@ class RuledPass:
         """The works' times as those of units."""
         shape = (len(self.units), one.shape[1])
         joined = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        alone, places = self._alone
+        alone, places, sent = self._alone
         joined[0][alone], joined[1][alone], joined[2][alone] = one[places], spread[places], hbm[places]
+        for index in sent:
+            place = self.units[index].places[0]
+            joined[0][index] = joined[1][index] = spread[place] + self.waits_s[place]
+            joined[2][index] = hbm[place]
         for index, unit in enumerate(self.units):
-            if len(unit.places) == 1 and not unit.network:
+            if len(unit.places) == 1 and not unit.cut:
                 continue
             for place in unit.places:
                 joined[2][index] += hbm[place]
@@ -266,9 +271,21 @@ def _cores(chips: ChipSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return chips.tensor_cores.astype(np.int64), chips.vector_cores.astype(np.int64)
 
 
-def network_costs(works: Sequence[Work], machine: Machine) -> tuple[CollectiveCost | None, ...]:
-    """What the collectives of a pass take, None for other works."""
-    return tuple(None if work.collective is None else _network_cost(work.collective, machine) for work in works)
+# What collectives take on one machine.
+KnownCollectives = dict[CollectiveWork, CollectiveCost]
+
+
+def network_costs(
+    works: Sequence[Work], machine: Machine, known: KnownCollectives | None = None
+) -> tuple[CollectiveCost | None, ...]:
+    """What the collectives of a pass take, None for other works; ``known`` keeps those of the machine."""
+    known, found = {} if known is None else known, list[CollectiveCost | None]()
+    for work in works:
+        own = work.collective
+        if own is not None and own not in known:
+            known[own] = _network_cost(own, machine)
+        found.append(None if own is None else known[own])
+    return tuple(found)
 
 
 def _network_cost(work: CollectiveWork, machine: Machine) -> CollectiveCost:

@@ -1,7 +1,7 @@
 """Graphs that differ in sizes alone are fused alike: their groups are searched once, and then taken.
 
 The rules ``chains`` and ``clusters`` ask for kinds, operands and outputs, and of a scatter whether it writes all of
-what a fill made; for no other size (:func:`structure_of` holds all of that). So a *recipe*, the operators of the fused
+what a fill made; for no other size (:class:`Structures` holds all of that). So a *recipe*, the operators of the fused
 graph by places in the graph before, serves every graph of a structure (:class:`Fusions`).
 """
 
@@ -28,22 +28,42 @@ class Group:
 Recipe = tuple[Group | int, ...]
 
 
-def structure_of(graph: OperatorGraph) -> Hashable:
-    """All of a graph but its sizes, and which scatters write all of what a fill made for them."""
+def _cleared(graph: OperatorGraph) -> tuple[bool, ...]:
+    """Of every scatter into what a fill made, whether it writes all of it."""
+    if not any(op.kind == "scatter" for op in graph.operators):
+        return ()
     filled = {
         a.tensor: sum(w.bytes for w in op.writes) for op in graph.operators if op.kind == "fill" for a in op.writes
     }
-    whole = tuple(
+    return tuple(
         sum(a.bytes for a in op.writes) >= filled[op.reads[0].tensor]
         for op in graph.operators
         if op.kind == "scatter" and op.reads and op.reads[0].tensor in filled
     )
-    return graph.outputs, whole, tuple([_bare(op) for op in graph.operators])
 
 
 def _bare(op: Operator) -> Hashable:
     reads, writes = tuple([a.tensor for a in op.reads]), tuple([a.tensor for a in op.writes])
     return op.id, op.kind, op.core, op.module, reads, writes, tuple([_bare(part) for part in op.parts])
+
+
+@dataclass(frozen=True, slots=True)
+class Structures:
+    """Structures of graphs as values that are quick to compare: operators that are equal but for their sizes have one
+    number. ``seen`` has the number of an operator by identity; it is kept, so that no other takes its place."""
+
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    seen: dict[int, tuple[int, Operator]] = field(default_factory=dict)
+
+    def of(self, graph: OperatorGraph) -> Hashable:
+        """All of a graph but its sizes, and which scatters write all of what a fill made for them."""
+        found = []
+        for op in graph.operators:
+            known = self.seen.get(id(op))
+            if known is None:
+                known = self.seen[id(op)] = self.numbers.setdefault(_bare(op), len(self.numbers)), op
+            found.append(known[0])
+        return graph.outputs, _cleared(graph), tuple(found)
 
 
 def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:
@@ -90,6 +110,7 @@ def regrouped(graph: OperatorGraph, recipe: Recipe, known: KnownGroups) -> Opera
 class Fusions:
     """Recipes that are known, by rules and structure, and fused operators that are."""
 
+    structures: Structures = field(default_factory=Structures)
     known: dict[Hashable, Recipe] = field(default_factory=dict)
     groups: KnownGroups = field(default_factory=dict)
 
@@ -97,8 +118,8 @@ class Fusions:
         """The graph after rules of a ``name`` that ask for no more than its structure."""
         if any(op.parts for op in graph.operators):
             return fuse(graph)
-        key = name, structure_of(graph)
-        if key not in self.known:
-            after = fuse(graph)
-            self.known[key] = recipe_of(graph, after)
-        return regrouped(graph, self.known[key], self.groups)
+        key = name, self.structures.of(graph)
+        recipe = self.known.get(key)
+        if recipe is None:
+            recipe = self.known[key] = recipe_of(graph, fuse(graph))
+        return regrouped(graph, recipe, self.groups)
