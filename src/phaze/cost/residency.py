@@ -34,18 +34,21 @@ def needs_of(graph: OperatorGraph, residency: bool = True) -> tuple[Needs, ...]:
     reads: list[tuple[float, ...]] = []
     worst: dict[int, float] = {}
     for op in graph.operators:
-        found = tuple(_distance(recent, access.tensor) for access in op.reads)
+        found = tuple([_distance(recent, access.tensor) for access in op.reads])
         reads.append(found)
         for access, need in zip(op.reads, found, strict=True):
-            worst[access.tensor] = max(worst.get(access.tensor, 0.0), need)
+            if need > worst.get(access.tensor, -1.0):
+                worst[access.tensor] = need
         for access in (*op.reads, *op.writes):
             recent.pop(access.tensor, None)
             recent[access.tensor] = access.bytes
     for tensor in graph.outputs:
         worst[tensor] = NEVER
     return tuple(
-        Needs(found, tuple(worst.get(access.tensor, NEVER) for access in op.writes))
-        for op, found in zip(graph.operators, reads, strict=True)
+        [
+            Needs(found, tuple([worst.get(access.tensor, NEVER) for access in op.writes]))
+            for op, found in zip(graph.operators, reads, strict=True)
+        ]
     )
 
 

@@ -73,8 +73,9 @@ def needed_again(layer: Layer) -> OperatorGraph:
     operators = tuple(op for op in layer.forward.operators if op.id in kept)
     taken = {access.tensor for op in operators for access in op.reads}
     made = {access.tensor for op in operators for access in op.writes}
+    touched = taken | made
     return OperatorGraph(
-        tensors=tuple(tensor for tensor in layer.forward.tensors if tensor.id in taken | made),
+        tensors=tuple(tensor for tensor in layer.forward.tensors if tensor.id in touched),
         operators=operators,
         inputs=tuple(id_ for id_ in layer.forward.inputs if id_ in taken),
         outputs=tuple(sorted(made & read)),

@@ -72,7 +72,10 @@ class Operator:
 
     def size(self, name: str) -> int:
         """The size called ``name``; a KeyError says that this kind has none."""
-        return dict(self.sizes)[name]
+        for own, size in self.sizes:
+            if own == name:
+                return size
+        raise KeyError(name)
 
     @property
     def bytes(self) -> int:

@@ -55,7 +55,8 @@ def part_of(graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterab
     chosen = tuple(operators)
     written = {access.tensor for op in chosen for access in op.writes}
     read = {access.tensor for op in chosen for access in op.reads}
-    tensors = tuple(tensor for tensor in graph.tensors if tensor.id in written | read)
+    touched = written | read
+    tensors = tuple([tensor for tensor in graph.tensors if tensor.id in touched])
     return OperatorGraph(tensors, chosen, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written)))
 
 

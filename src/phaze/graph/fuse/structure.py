@@ -42,11 +42,6 @@ def _cleared(graph: OperatorGraph) -> tuple[bool, ...]:
     )
 
 
-def _bare(op: Operator) -> Hashable:
-    reads, writes = tuple([a.tensor for a in op.reads]), tuple([a.tensor for a in op.writes])
-    return op.id, op.kind, op.core, op.module, reads, writes, tuple([_bare(part) for part in op.parts])
-
-
 @dataclass(frozen=True, slots=True)
 class Structures:
     """Structures of graphs as values that are quick to compare: operators that are equal but for their sizes have one
@@ -57,13 +52,16 @@ class Structures:
 
     def of(self, graph: OperatorGraph) -> Hashable:
         """All of a graph but its sizes, and which scatters write all of what a fill made for them."""
-        found = []
-        for op in graph.operators:
-            known = self.seen.get(id(op))
-            if known is None:
-                known = self.seen[id(op)] = self.numbers.setdefault(_bare(op), len(self.numbers)), op
-            found.append(known[0])
-        return graph.outputs, _cleared(graph), tuple(found)
+        return graph.outputs, _cleared(graph), tuple([self._number(op) for op in graph.operators])
+
+    def _number(self, op: Operator) -> int:
+        known = self.seen.get(id(op))
+        if known is None:
+            reads, writes = [a.tensor for a in op.reads], [a.tensor for a in op.writes]
+            parts = [self._number(part) for part in op.parts]
+            bare = op.id, op.kind, op.core, op.module, *reads, "makes", *writes, "of", *parts
+            known = self.seen[id(op)] = self.numbers.setdefault(bare, len(self.numbers)), op
+        return known[0]
 
 
 def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:

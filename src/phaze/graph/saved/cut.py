@@ -29,7 +29,8 @@ def least_kept(
     from nothing (parameters, constants, what all layers share) and costs nothing."""
     kept = {tensor for tensor in wanted if tensor in sources}
     rest = _Network(kept)
-    for tensor in sorted(wanted):
+    rest.reached.update(dict.fromkeys(kept, False))
+    for tensor in sorted(set(wanted) - kept):
         rest.want(tensor, sources, made_from, size)
     return frozenset(kept | rest.cut())
 

@@ -86,7 +86,7 @@ class Modes:
         self.layer, self.keeping = layer, keeping
         self.flow: Flow = flow_of(layer)
         self._made = {tensor: self.flow.made_from(tensor) for tensor in self.flow.writer}
-        self._sizes = {tensor: self.flow.size(tensor) for tensor in self.flow.tensors}
+        self._sizes = {number: tensor.bytes for number, tensor in self.flow.tensors.items()}
         self._known: dict[str, Mode] = {}
         self.wanted = wanted_of(layer, self.flow, keeping.saves, keeping.logit_bytes is not None)
         self.sources = sources_of(layer, self.flow, keeping.saves)
@@ -105,7 +105,7 @@ class Modes:
         return self._regions
 
     def _bytes(self, tensors: Iterable[int]) -> int:
-        return sum(self.flow.size(tensor) for tensor in tensors)
+        return sum([self._sizes[tensor] for tensor in tensors])
 
     def _kept(self, operators: frozenset[int], dropped: frozenset[int]) -> frozenset[int]:
         if not operators and self.keeping.saves == "trace":

@@ -25,6 +25,7 @@ are added while that layer runs.
 """
 
 from collections.abc import Mapping
+from math import inf
 from typing import Literal
 
 from phaze.dataclass import dataclass
@@ -60,7 +61,7 @@ class Flow:
     def made_from(self, tensor: int) -> tuple[int, ...]:
         """What a tensor is made from, without what costs nothing."""
         operator = self.writer.get(tensor)
-        return () if operator is None else tuple(a.tensor for a in operator.reads if a.tensor not in self.free)
+        return () if operator is None else tuple([a.tensor for a in operator.reads if a.tensor not in self.free])
 
 
 def flow_of(layer: Layer) -> Flow:
@@ -108,11 +109,14 @@ def _widens(flow: Flow, tensor: int) -> bool:
 def _written(layer: Layer, flow: Flow) -> frozenset[int]:
     """The tensors that kernels write to memory, and inputs."""
     depth, found = _depths(layer.forward), set(flow.inputs)
+    # Kernels read what is in memory, other operators what at most so many products lead to.
+    reads = {
+        op.id: inf if is_kernel(op) else max([depth.get(a.tensor, 0) for a in op.reads], default=0)
+        for op in layer.forward.operators
+    }
     for tensor, operator in flow.writer.items():
         later = any(
-            is_kernel(op) or max((depth.get(a.tensor, 0) for a in op.reads), default=0) > depth[tensor]
-            for beside in operator.writes
-            for op in flow.readers.get(beside.tensor, ())
+            reads[op.id] > depth[tensor] for beside in operator.writes for op in flow.readers.get(beside.tensor, ())
         )
         if (is_kernel(operator) or tensor in flow.outputs or later) and not _widens(flow, tensor):
             found.add(tensor)
