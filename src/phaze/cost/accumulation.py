@@ -24,8 +24,13 @@ def weight_gradients(backward: OperatorGraph) -> frozenset[int]:
     return frozenset(op.id for op in backward.operators if makes_one(op))
 
 
-def added_inside(layer: Layer, result_bytes: float) -> Layer:
-    """The layer with so many bytes moved for each result of a weight's gradient."""
+# Rewritten operators by the one that each was made of, which is kept, and by the bytes of its results.
+KnownGradients = dict[tuple[int, tuple[Access, ...]], tuple[Operator, Operator]]
+
+
+def added_inside(layer: Layer, result_bytes: float, known: KnownGradients | None = None) -> Layer:
+    """The layer with so many bytes moved for each result of a weight's gradient; ``known`` keeps the operators that
+    layers have in common."""
     if result_bytes == TRACED:
         return layer
     own, elements = weight_gradients(layer.backward), {t.id: t.element_bytes for t in layer.backward.tensors}
@@ -33,8 +38,14 @@ def added_inside(layer: Layer, result_bytes: float) -> Layer:
     def written(access: Access) -> Access:
         return Access(access.tensor, round(access.bytes // max(1, elements[access.tensor]) * result_bytes))
 
-    operators = tuple(
-        replace(op, writes=tuple(written(access) for access in op.writes)) if op.id in own else op
-        for op in layer.backward.operators
-    )
+    def rewritten(op: Operator) -> Operator:
+        writes = tuple([written(access) for access in op.writes])
+        if known is None:
+            return replace(op, writes=writes)
+        key = id(op), writes
+        if key not in known:
+            known[key] = op, replace(op, writes=writes)
+        return known[key][1]
+
+    operators = tuple([rewritten(op) if op.id in own else op for op in layer.backward.operators])
     return replace(layer, backward=replace(layer.backward, operators=operators))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.accumulation import added_inside
+from phaze.cost.accumulation import KnownGradients, added_inside
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.grouped import with_grouped
 from phaze.cost.low_precision import low_precision
@@ -173,12 +173,13 @@ def _ruled_mode(mode: Mode, builder: PassBuilder) -> RuledMode:
     return RuledMode(mode.name, rerun, *sizes, host, hidden)
 
 
-def run_layer(layer: Layer, machine: Machine) -> Layer:
-    """A traced layer in the precision of a job, gradients of weights added and softmaxes run as its stack does."""
+def run_layer(layer: Layer, machine: Machine, known: KnownGradients | None = None) -> Layer:
+    """A traced layer in the precision of a job, gradients of weights added and softmaxes run as its stack does;
+    ``known`` keeps operators that layers have in common."""
     layer, inside = plain_softmaxes(layer, machine.stack.softmax_matrices), machine.stack.accumulation_inside
     if machine.wide:
         return added_inside(wide_layer(layer), max(inside, sent_bytes(machine.precision)))
-    layer = low_precision(added_inside(layer, inside), machine.recipe)
+    layer = low_precision(added_inside(layer, inside, known), machine.recipe)
     return with_grouped(layer) if machine.stack.grouped_share else layer
 
 
@@ -196,7 +197,7 @@ class RunPasses:
 
 def run_passes(layer: Layer, builder: PassBuilder) -> RunPasses:
     """The two passes of a traced layer."""
-    layer = run_layer(layer, builder.machine)
+    layer = run_layer(layer, builder.machine, builder.gradients)
     backward = builder.fused(layer.backward)
     return RunPasses(builder, layer, backward, builder.run(layer.forward), builder.ruled(backward, backward=True))
 

@@ -7,6 +7,7 @@ collectives, not for other sizes: plans try one structure at many microbatches a
 from collections.abc import Hashable, Sequence
 from dataclasses import field
 
+from phaze.cost.accumulation import KnownGradients
 from phaze.cost.plain_softmax import launches
 from phaze.cost.work import KnownOperators, Work, works_of
 from phaze.dataclass import dataclass
@@ -65,6 +66,7 @@ class PassBuilder:
     shapes: dict[Hashable, PassShape] = field(default_factory=dict, compare=False)
     operators: KnownOperators = field(default_factory=dict, compare=False)
     collectives: KnownCollectives = field(default_factory=dict, compare=False)
+    gradients: KnownGradients = field(default_factory=dict, compare=False)
 
     def fused(self, graph: OperatorGraph) -> OperatorGraph:
         """A graph as the stack fuses it."""

@@ -109,8 +109,10 @@ class _Fold:
                 continue
             like = self.sized.get(op.id)
             if like is None:
-                reads = tuple(Access(self._named(a.tensor), a.bytes) for a in op.reads)
-                found.append(replace(op, reads=reads))
+                # What reads nothing else stays the operator that it is, so that other ranks have it in common.
+                named = any(a.tensor in self.alias for a in op.reads)
+                reads = tuple(Access(self._named(a.tensor), a.bytes) for a in op.reads) if named else op.reads
+                found.append(replace(op, reads=reads) if named else op)
                 continue
             reads, writes = self._accesses(op.reads, like.reads), self._accesses(op.writes, like.writes)
             found.append(replace(op, sizes=like.sizes, reads=reads, writes=writes))

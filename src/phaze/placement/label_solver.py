@@ -30,7 +30,7 @@ from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.paces import pace, paces
-from phaze.placement.prepared_width import flying_of, room_of, transfers_of
+from phaze.placement.prepared_width import flying_of, transfers_of
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.shapes import (
     WidthCase,
@@ -92,7 +92,7 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         shown=1 - problem.rules.hidden,
         end_s=ends_s,
         tied_s=case.table.tied @ groups,
-        room=room_of(problem, shape.data, shape.tensor, family),
+        room=case.room(shape.data),
         least_s=least_fill(case, shape.stages) if family.split else least_seconds(case, gathered),
         size=width.cut_sets.size,
         size_of=size_of,

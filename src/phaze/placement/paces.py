@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels
-from phaze.placement.prepared_width import flying_of, room_of
+from phaze.placement.prepared_width import flying_of
 from phaze.placement.problem import ROUNDING
 from phaze.placement.shapes import WidthCase, least_moves
 
@@ -40,7 +40,7 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
     replicas = int(most[0])
     # P bounds that of more chunks too, whose transfers may be overlapped.
     moves = least_moves(case) * (0.0 if problem.rules.overlapped_transfers else 1.0)
-    room = room_of(problem, replicas, width.graph.width, family)
+    room = case.room(replicas)
 
     def solved(rounds: int, upto: int) -> Floats:
         limits = width.kinds, moves, np.full(upto + 2, inf)

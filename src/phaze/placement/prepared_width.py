@@ -165,11 +165,24 @@ def _flags(problem: Problem, modes: tuple[Mode, ...]) -> Ints:
     return np.array([mode in modes for mode in problem.mode_names], np.int64)
 
 
-def room_of(problem: Problem, data: int, width: int = 1, family: Family | None = None) -> Room:
-    """What a stage of a ``width`` must fit into when there are so many replicas, and how a family may recompute it."""
+def allowed_modes(problem: Problem, family: Family | None = None) -> tuple[Ints, Ints]:
+    """How a family may recompute a stage, and the last one: a flag for every mode."""
+    inner, last = (_flags(problem, problem.modes(last, family)) for last in (False, True))
+    return inner, last
+
+
+def room_of(
+    problem: Problem,
+    data: int,
+    width: int = 1,
+    family: Family | None = None,
+    modes: tuple[Ints, Ints] | None = None,
+) -> Room:
+    """What a stage of a ``width`` must fit into when there are so many replicas, and how a family may recompute it;
+    ``modes`` are :func:`allowed_modes` where they are known."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
     held, working = problem.held(data).total, problem.working(data).total
-    sent, flags = problem.sent_bytes, [_flags(problem, problem.modes(last, family)) for last in (False, True)]
+    sent, flags = problem.sent_bytes, allowed_modes(problem, family) if modes is None else modes
     more = most = 0.0
     if problem.has_experts:
         more, most = problem.held_experts(width, data).total - held, problem.working_experts(width, data).total

@@ -13,11 +13,20 @@ from phaze.dataclass import dataclass
 from phaze.placement import depth_kernels
 from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape
-from phaze.placement.prepared_width import Width, flying_of, inside, room_of, stages_of, transfers_of, whole_blocks
+from phaze.placement.prepared_width import (
+    Width,
+    allowed_modes,
+    flying_of,
+    inside,
+    room_of,
+    stages_of,
+    transfers_of,
+    whole_blocks,
+)
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Problem
 from phaze.placement.rules import Family
-from phaze.placement.stage_kernels import StageTable
+from phaze.placement.stage_kernels import Room, StageTable
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -65,14 +74,23 @@ class WidthCase:
     @property
     def most_by_depth(self) -> Ints:
         """The most replicas of 1, 2, ... stages, as many of them unsplit as can be; at least one."""
-        taken = self.width.fewest_devices(np.arange(1, self.width.depth + 1))
-        return np.maximum(1, np.minimum(self.problem.microbatches, self.problem.devices // taken))
+        return self.remembered(("most",), lambda: _most_by_depth(self.problem, self.width))
+
+    def room(self, replicas: int) -> Room:
+        """What a stage must fit into when there are so many replicas."""
+        modes = self.remembered(("modes",), lambda: allowed_modes(self.problem, self.family))
+        return room_of(self.problem, replicas, self.width.graph.width, self.family, modes)
 
     def most_replicas(self, stages: int, unsplit: int | None = None) -> int:
         """The most replicas of so many stages, of which so many are unsplit, or as many as can be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
         taken = self.width.taken * (stages - plain) + plain
         return min(self.problem.microbatches, self.problem.devices // taken)
+
+
+def _most_by_depth(problem: Problem, width: Width) -> Ints:
+    taken = width.fewest_devices(np.arange(1, width.depth + 1))
+    return np.maximum(1, np.minimum(problem.microbatches, problem.devices // taken))
 
 
 def _sizes(table: StageTable) -> tuple[Floats, Ints]:
@@ -99,8 +117,12 @@ def _allows(width: Width, family: Family) -> bool:
 
 def least_moves(case: WidthCase) -> Floats:
     """The least transfer into each closed set, rounded down."""
-    moves = transfers_of(case.problem, case.width, case.family, None)
-    return np.asarray(moves[:-1].min(axis=0) * (1 - ROUNDING))
+
+    def found() -> Floats:
+        moves = transfers_of(case.problem, case.width, case.family, None)
+        return np.asarray(moves[:-1].min(axis=0) * (1 - ROUNDING))
+
+    return case.remembered(("moves",), found)
 
 
 def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
@@ -135,7 +157,7 @@ def _sums(case: WidthCase) -> Floats:
 
 
 def _depths(case: WidthCase, flying: Floats, replicas: int) -> Ints:
-    room = room_of(case.problem, replicas, case.width.graph.width, case.family)
+    room = case.room(replicas)
     return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, case.table, room, flying, case.width.kinds))
 
 
