@@ -42,8 +42,8 @@ COMMANDS: tuple[tuple[str, str, bool, float | None], ...] = (
 )  # fmt: skip
 
 
-def _seconds(arguments: list[str]) -> float:
-    """Processor seconds of a command and of its workers."""
+def _spent(arguments: list[str]) -> tuple[float, float]:
+    """Processor seconds of a command and of its workers, and the peak memory of the largest of them in GiB."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
         [sys.executable, "-c", "from phaze.cli.main import main; main()", *arguments],
@@ -53,16 +53,18 @@ def _seconds(arguments: list[str]) -> float:
     )
     _, status, used = os.wait4(process.pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0, arguments
-    return used.ru_utime + used.ru_stime
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
 
 
 @pytest.mark.slow
 def test_commands(tmp_path: Path) -> None:
-    _seconds(["chips", "h100"])
-    print(f"\n{'command':34} {'least':>6} {'median':>7}   mark")
+    _spent(["chips", "h100"])
+    print(f"\n{'command':34} {'least':>6} {'median':>7}   {'mark':>4} {'GiB':>6}")
     for label, command, fresh, mark in COMMANDS:
         found = []
         for number in range(1 if mark is not None and mark >= LONG_S else RUNS):
             folder = tmp_path / (str(number) if fresh else "0")
-            found.append(_seconds(command.format(run=folder).split()))
-        print(f"{label:34} {min(found):6.2f} {median(found):7.2f}   {'-' if mark is None else f'{mark:g}'}", flush=True)
+            found.append(_spent(command.format(run=folder).split()))
+        seconds, held = [one for one, _ in found], max(gib for _, gib in found)
+        shown = "-" if mark is None else f"{mark:g}"
+        print(f"{label:34} {min(seconds):6.2f} {median(seconds):7.2f}   {shown:>4} {held:6.2f}", flush=True)
