@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from phaze import documents
 from phaze.search.answer import best_of
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
-from phaze.search.run import search
+from phaze.search.run import begin, search
 from phaze.search.space import SpaceFile, space_from
 from phaze.search.spaces import enumerate_space
 from phaze.search.state import TIE, SearchState
@@ -177,7 +177,7 @@ def test_a_chips_own_links_carry_its_traffic() -> None:
     job = made_job((made_task(91, widths=(1, 2), microbatches=(1,)),), rows=[64], lanes=[16], links=[1e8, 2**32])
     state = _check_against_exhaustive(job)
     slow = state.opened.link_bytes_per_s == 1e8
-    alone, split = state.times[0]
+    alone, split = begin(job, state.opened, state.scale).times[0]
     assert (split.forward_s[:, slow] > split.forward_s[:, ~slow]).all()
     assert (alone.forward_s[:, slow] == alone.forward_s[:, ~slow]).all()
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from phaze.export.frame import Frame
+    from phaze.schedule.solved import SolvedSchedules
+    from phaze.study.load import Question
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,13 +73,7 @@ class Searched(Shown):
         Args:
             path: The file to write; default: report.html in the folder of the run.
         """
-        from phaze.export.opened import run_of
-        from phaze.files import write_whole
-        from phaze.report.page.search_page import search_page
-
-        where = self.folder / "report.html" if path is None else Path(path)
-        write_whole(where, search_page(run_of(self.folder)))
-        return where
+        return write_page(self.folder, self.folder / "report.html" if path is None else Path(path))
 
     def _repr_html_(self) -> str:
         from phaze.api.notebook import table
@@ -184,6 +180,19 @@ class Compared(Shown):
     def rows(self) -> list[Mapping[str, Any]]:
         """One for every chip and model."""
         return self.document["rows"]  # type: ignore[no-any-return]
+
+
+def write_page(
+    folder: Path, where: Path, asked: "Question | None" = None, solved: "SolvedSchedules | None" = None
+) -> Path:
+    """Write the HTML page of a finished search; ``asked``, ``solved``: its question and schedules, where it was this
+    process that asked and found them."""
+    from phaze.export.opened import run_of
+    from phaze.files import write_whole
+    from phaze.report.page.search_page import search_page
+
+    write_whole(where, search_page(run_of(folder, asked), solved))
+    return where
 
 
 def searched(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from phaze.api.given import asked, shards
 from phaze.api.opened import asked_study, settled, study_settings, traced
 from phaze.api.renamed import renamed
-from phaze.api.run_values import Fronted, Searched, searched
+from phaze.api.run_values import Fronted, Searched, searched, write_page
 from phaze.api.values import identified, sheet
 from phaze.report.progress import on_standard_error
 
@@ -168,7 +168,7 @@ def search(
         run = searched(done.document, folder, kept, work, not done.state.stopped)
         if page and not (time is not None and done.state.stopped):
             progress.step("writing the page")
-            run.page()
+            write_page(folder, folder / PAGE, question, done.state.known.solved)
     return run
 
 

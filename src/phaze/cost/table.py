@@ -13,6 +13,7 @@ A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.c
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +45,32 @@ class Column:
     vector_part_of: Integers
     peak_flops: Floats
 
-    def _tensor(self, values: Floats, work: int) -> Floats:
+    def taken(self, index: Integers) -> "Column":
+        """The works on the chips of ``index``."""
+        return replace(
+            self,
+            tensor_part_of=self.tensor_part_of[index],
+            vector_part_of=self.vector_part_of[index],
+            peak_flops=self.peak_flops[index],
+        )
+
+    def tensor_parts_s(self, work: int) -> Floats:
+        """Seconds of the products of one work on every distinct tensor part."""
+        return self._on_parts(self.products.time_s, work)
+
+    def vector_parts_s(self, work: int) -> Floats:
+        """Seconds of the vector work of one work on every distinct vector part."""
+        row = self.vector_rows[work]
+        return np.zeros(self.vectors.time_s.shape[1]) if row < 0 else self.vectors.time_s[row]
+
+    def _on_parts(self, values: Floats, work: int) -> Floats:
         total: Floats = np.zeros(values.shape[1])
         for row in self.product_rows[work]:
             total = total + values[row]
-        return total[self.tensor_part_of]
+        return total
+
+    def _tensor(self, values: Floats, work: int) -> Floats:
+        return self._on_parts(values, work)[self.tensor_part_of]
 
     def _vector(self, values: Floats, work: int) -> Floats:
         row = self.vector_rows[work]
@@ -147,6 +169,11 @@ class CostTable:
     one_core: Column
     all_cores: Column
     paired: Column
+
+    def taken(self, index: Integers) -> "CostTable":
+        """The works on the chips of ``index``; parts that none of them has stay."""
+        columns = (own.taken(index) for own in (self.one_core, self.all_cores, self.paired))
+        return CostTable(self.works, self.rows, *columns)
 
     def hbm_s(self, work: int, hbm_bytes_per_s: Floats) -> Floats:
         """Seconds that a work's bytes, the least of both ways to run, take from HBM at the bandwidth it can reach.

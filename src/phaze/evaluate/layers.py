@@ -25,6 +25,7 @@ from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
 from phaze.schedule.problem import Problem, Schedule
 from phaze.schedule.solve import Known, KnownPart, Limits, Scheduler
+from phaze.schedule.solved import SolvedSchedules
 
 Floats = NDArray[np.float64]
 
@@ -80,12 +81,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingEffort:
-    """How schedules are found, and how much is spent on one; ``known``: those that were found before, by what they
-    depend on, where passes are looked at several times."""
+    """How schedules are found, and how much is spent on one; ``known``: components of those that were found before, by
+    what they depend on, where passes are looked at several times; ``solved``: schedules of the very same passes."""
 
     limits: Limits | None = None
     scheduler: Scheduler = "exact"
     known: Known | None = field(default=None, compare=False, repr=False)
+    solved: SolvedSchedules | None = field(default=None, compare=False, repr=False)
 
 
 EXACT = SchedulingEffort()
@@ -165,7 +167,8 @@ def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: Sc
     if not one.works:
         return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
     works = work_times(one.works, chips, setting.constants, one.rule)
-    device = one.device_s(one.times(works, 0, chips), effort.limits, effort.known, scheduler=effort.scheduler)
+    known = effort.known, False, effort.scheduler, effort.solved
+    device = one.device_s(one.times(works, 0, chips), effort.limits, *known)
     pass_s = float(one.with_host(device)[0])
     waits_s, apart = np.array(one.waits_s), one.rule.network_apart
     return PassCost(works.spread_s[:, 0], waits_s, float(device[0]), pass_s, apart)
@@ -189,7 +192,8 @@ def pass_schedule(
 ) -> tuple[RuledPass, Problem, Schedule]:
     """A (fused) pass, its scheduling problem and its schedule in a setting."""
     one, times = _passed(graph, setting, backward)
-    return one, one.problem(times, 0), one.schedule(times, 0, effort.limits, scheduler=effort.scheduler)
+    schedule = one.schedule(times, 0, effort.limits, None, effort.scheduler, effort.solved)
+    return one, one.problem(times, 0), schedule
 
 
 def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost:
@@ -215,6 +219,6 @@ def layer_costs(model: Model, setting: Setting, effort: SchedulingEffort = EXACT
         layers,
         chips,
         setting.constants,
-        lambda one, times: one.device_s(times, effort.limits, known, scheduler=effort.scheduler),
+        lambda one, times: one.device_s(times, effort.limits, known, False, effort.scheduler, effort.solved),
     )
     return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet, column_of, table_of
 from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.exchange import exchange_cost
+from phaze.cost.table import CostTable
 from phaze.cost.work import CollectiveWork, Work
 from phaze.dataclass import dataclass, replace
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
@@ -42,6 +43,7 @@ from phaze.schedule.order import Order, contract, series
 from phaze.schedule.problem import Operator, Problem, Schedule
 from phaze.schedule.rules import Rule
 from phaze.schedule.solve import Known, Limits, Scheduler, solve
+from phaze.schedule.solved import SolvedSchedules
 
 Floats = NDArray[np.float64]
 
@@ -94,13 +96,20 @@ def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule
     if not rule.one_core:
         spread = column_of(works, chips, constants).times_s()
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
-    table = table_of(works, chips, constants)
-    one, spread, hbm = (np.zeros((len(works), len(chips))) for _ in range(3))
-    for index, row in enumerate(table.rows):
-        spread[index], one[index] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
+    return table_times(table_of(works, chips, constants), chips, rule)
+
+
+def table_times(table: CostTable, chips: ChipSet, rule: Rule) -> WorkTimes:
+    """The operators of a table on its chips, each distinct work gathered once."""
+    count, of = len(table.works), list(table.rows)
+    one, spread, hbm = (np.zeros((count, len(chips))) for _ in range(3))
+    for row in range(count):
+        spread[row], one[row] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
         if rule.hbm_shared:
-            hbm[index] = np.minimum(np.minimum(one[index], spread[index]), table.hbm_s(row, chips.hbm_bytes_per_s))
-    return WorkTimes(one, spread, hbm)
+            hbm[row] = np.minimum(np.minimum(one[row], spread[row]), table.hbm_s(row, chips.hbm_bytes_per_s))
+    if not rule.hbm_shared:
+        return WorkTimes(one[of], spread[of], np.broadcast_to(0.0, (len(of), len(chips))))
+    return WorkTimes(one[of], spread[of], hbm[of])
 
 
 @dataclass(frozen=True)
@@ -240,9 +249,12 @@ class RuledPass:
         limits: Limits | None = None,
         known: Known | None = None,
         scheduler: Scheduler = "exact",
+        solved: SolvedSchedules | None = None,
     ) -> Schedule:
-        """The best schedule on one chip, proved or with its bound; or by another scheduler."""
-        return solve(self.problem(times, chip), scheduler, limits, known)
+        """The best schedule on one chip, proved or with its bound; or by another scheduler. ``solved``: those that need
+        not be found again."""
+        found = solve if solved is None else solved.solve
+        return found(self.problem(times, chip), scheduler, limits, known)
 
     def device_s(
         self,
@@ -251,13 +263,14 @@ class RuledPass:
         known: Known | None = None,
         proved: bool = False,
         scheduler: Scheduler = "exact",
+        solved: SolvedSchedules | None = None,
     ) -> Floats:
         """Device seconds on every chip by a formula, or a schedule for each; ``proved``: what no schedule undercuts."""
         exact = self.exact(times)
         if exact is not None:
             return exact
         count = times.spread_s.shape[1]
-        found = [self.schedule(times, chip, limits, known, scheduler) for chip in range(count)]
+        found = [self.schedule(times, chip, limits, known, scheduler, solved) for chip in range(count)]
         return np.array([one.lower_bound_s if proved else one.makespan_s for one in found])
 
     def with_host(self, device_s: Floats) -> Floats:

@@ -27,7 +27,8 @@ from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
-from phaze.search.run import begin, bounds_on
+from phaze.search.finer_bounds import bounds_on
+from phaze.search.run import begin
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 

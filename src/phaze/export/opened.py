@@ -14,16 +14,17 @@ from phaze.search.question_files import STUDY
 from phaze.search.reopened import rows_in
 from phaze.search.result_file import read_result, require_of_job
 from phaze.study.complete import complete_text
-from phaze.study.load import question_in
+from phaze.study.load import Question, question_in
 from phaze.study.resolved import resolved
 
 
-def run_of(folder: Path) -> Run:
-    """A finished run; refused where its study is not the one of its result."""
+def run_of(folder: Path, asked: Question | None = None) -> Run:
+    """A finished run; refused where its study is not the one of its result. ``asked``: its question, where the process
+    that opens it has just asked it; one that names files is read again from the folder."""
     if not (folder / RESULT).exists():
         raise InputError(str(folder), "there is no finished run here", "give the folder of one, or search first")
     result = read_result(folder)
-    question = question_in(folder)
+    question = question_in(folder) if asked is None or asked.files else asked
     job = question.job
     if job.digest != result["study_digest"]:
         where = str(folder / STUDY)

@@ -15,8 +15,9 @@ from phaze.front.state import FrontState, front_state
 from phaze.search.bounds.chip_times import layer_times_on
 from phaze.search.bounds.model_bounds import CHEAP, device_floors, model_floors
 from phaze.search.evaluated import LEAST
+from phaze.search.finer_bounds import bounds_on
 from phaze.search.objective import Scale
-from phaze.search.run import Evaluate, bounds_on
+from phaze.search.run import Evaluate
 from phaze.search.state import SearchState
 
 # Chips, spread over the space, of which the most promising is opened.

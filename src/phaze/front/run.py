@@ -24,14 +24,13 @@ from phaze.front.order import undominated
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
+from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.numbered_journal import Journal
 from phaze.search.objective import Objective, Scale
 from phaze.search.run import (
     Evaluate,
     begin,
-    bounds_on,
     evaluate_round,
-    finer_times,
     in_process,
     keep_times,
 )
@@ -87,8 +86,7 @@ def _order(state: FrontState) -> Integers:
 
 def _tighten(state: FrontState, chips: Integers) -> None:
     """The finer bounds for some chips; the better of both is kept."""
-    times = finer_times(state, chips)
-    state.raise_bounds(chips, bounds_on(state, chips, times, last_times(state, chips), general=True))
+    raise_open(state, chips, last_times(state, chips))
     state.tightened[chips] = True
     state.dual |= frozenset(chips.tolist())
     state.refresh(chips)

@@ -28,8 +28,9 @@ from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts
 from phaze.schedule.problem import Operator, Schedule, Slot
 from phaze.schedule.solve import Scheduler
-from phaze.search.evaluation import limits_of
+from phaze.schedule.solved import SolvedSchedules
 from phaze.search.reference import way_of
+from phaze.search.schedule_limits import limits_of
 from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
@@ -173,15 +174,21 @@ def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None
 
 
 def searched(
-    task: ModelTask, found: Mapping[str, Any], chip: Chip, where: str, scheduler: Scheduler = "exact"
+    task: ModelTask,
+    found: Mapping[str, Any],
+    chip: Chip,
+    where: str,
+    scheduler: Scheduler = "exact",
+    solved: SolvedSchedules | None = None,
 ) -> Story:
-    """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules."""
+    """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules,
+    ``solved`` are some of them, where it is the process that made them which asks."""
     configuration = way_of(task, found)
     if configuration is None:
         raise InputError(where, f"{task.name} was not studied at this width and microbatch", "search again")
     model, job = task.graphs[configuration.graph].model, task.training
     at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
-    effort = SchedulingEffort(limits_of(scheduler), scheduler)
+    effort = SchedulingEffort(limits_of(scheduler), scheduler, solved=solved or SolvedSchedules())
     return planned(model, *at, effort=effort)
 
 

@@ -30,7 +30,9 @@ changing that sum.
 else the least bound that was cut off is a proven lower bound, and the next goal lies further above it (0.1 %, doubled
 each time). A pass that needs more than its effort (a number of comparisons of labels) ends the search: what earlier
 passes proved stands. A first pass with a beam (only the most promising labels of each size) proves nothing but often
-finds the optimum, and then the goal is never above it.
+finds the optimum, and then the goal is never above it. A wider beam comes after every pass that kept more labels than
+the last beam: a goal above the optimum costs several times as much as the optimum itself. Where the next goal but one
+would reach the best schedule, that is the goal: a pass just below the optimum costs as much as the one that proves it.
 """
 
 import numpy as np
@@ -44,8 +46,10 @@ from phaze.schedule.part import Floats, Part, Tables
 
 # The first goal lies so little above the bound: most optima do.
 FIRST_STEP = 0.001
-# Narrow passes that look for a better schedule first; neither changes what is proved.
+# Narrow passes that look for a better schedule first; none changes what is proved.
 BEAMS = (16, 256)
+# How much wider each further beam is; it takes as many times the comparisons, or somewhat more.
+WIDER = 4
 # Running operators a label has room for on average.
 MEAN_RUNNING = 8
 
@@ -142,15 +146,18 @@ def deepen(
     space = space_of(part, tables, ideals, credits)
     bound = max(bound, int(ideals.g[0]))
     pool, labels = _pool(len(ideals), most_labels), 0
-    for beam in BEAMS:
-        if bound < best.makespan:
-            found, label, _ = label_pass(tables, space, pool, best.makespan, beam, effort)
-            labels = max(labels, int(pool.used[0]))
+    beams, step, narrow = list(BEAMS), FIRST_STEP, np.zeros(3, np.int64)
+    while bound < best.makespan:
+        if beams:
+            found, label, _ = label_pass(tables, space, pool, best.makespan, beams[0], effort)
+            labels, narrow = max(labels, int(pool.used[0])), pool.used.copy()
             if label >= 0:
                 best = _decisions(part, pool, label, int(found))
-    step = FIRST_STEP
-    while bound < best.makespan:
-        goal = min(int(bound * (1 + step)) + 1, best.makespan)
+            beam = beams.pop(0)
+            continue
+        goal = int(bound * (1 + step)) + 1
+        if goal >= best.makespan or int(bound * (1 + 3 * step)) >= best.makespan:
+            goal = best.makespan
         found, label, cut = label_pass(tables, space, pool, goal, 0, effort)
         labels = max(labels, int(pool.used[0]))
         if label == -2:
@@ -160,4 +167,6 @@ def deepen(
         else:
             bound = max(bound, min(best.makespan, int(cut)))
         step *= 2
+        if pool.used[0] > narrow[0] and 2 * WIDER * narrow[2] < effort:
+            beams = [WIDER * beam]
     return Deepened(best, bound, labels)

@@ -28,9 +28,12 @@ def _work(state: SearchState, cut: float, pipe: Connection) -> None:
         while (chip := pipe.recv()) is not None:
             known = state.known
             before, asked, placements = len(known.schedules), known.asked, known.placements
+            if known.solved is not None:  # what the parent has need not be sent to it
+                known.solved.found.clear()
             found = evaluate_one(state, chip, cut)
             fresh = list(known.schedules.items())[before:]
-            pipe.send((found.document(), fresh, known.asked - asked, known.placements - placements))
+            solved = [] if known.solved is None else list(known.solved.found.items())
+            pipe.send((found.document(), fresh, solved, known.asked - asked, known.placements - placements))
     except EOFError:
         return
 
@@ -85,7 +88,7 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
     for pipe in ready:
         chip = crew.busy[pipe]
         try:
-            raw, fresh, asked, placements = pipe.recv()
+            raw, fresh, solved, asked, placements = pipe.recv()
         except (EOFError, OSError):
             crew.dismiss(pipe)
             crew.hire()
@@ -100,6 +103,8 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
         if chip is not None:
             found[chip] = evaluated_from(chip, raw)
             crew.state.known.schedules.update(fresh)
+            if crew.state.known.solved is not None:
+                crew.state.known.solved.update(solved)
             crew.state.known.asked += asked
             crew.state.known.placements += placements
             crew.busy[pipe] = None

@@ -27,9 +27,9 @@ from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_at
-from phaze.schedule.list_schedule import QUICK
 from phaze.schedule.problem import ROUNDING, Schedule
-from phaze.schedule.solve import Known, Limits, Scheduler
+from phaze.schedule.solve import Known, Scheduler
+from phaze.schedule.solved import SolvedSchedules
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_of
@@ -37,21 +37,13 @@ from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
+from phaze.search.schedule_limits import limits_of
 from phaze.search.task import ModelTask, SearchJob
 
 Floats = NDArray[np.float64]
 Found = tuple[float, float, bytes, Schedule | None]
 # How far above the last useful batch time plans are still looked at.
 BARELY = 1e-6
-# List schedules are for those who are short of time: one rule of priority.
-LISTED = Limits(list_work=QUICK)
-# Within a search schedules are proved by labels alone; what they leave open counts in the gap.
-LIMITS = Limits(cpsat=0.0, label_effort=200_000_000)
-
-
-def limits_of(scheduler: Scheduler) -> Limits:
-    """How much a search spends on one schedule."""
-    return LISTED if scheduler == "list" else LIMITS
 
 
 @dataclass(slots=True)
@@ -61,6 +53,7 @@ class ScheduleMemo:
 
     ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
     schedule that was solved, in order, where it is wanted. ``parts``: answers of components, where others share them.
+    ``solved``: whole schedules, where the same passes are looked at again when the search is over.
     ``works``: what works take by model, graph and chip, of the chips of a round; ``duals``: what no schedules undercut.
     ``listed``: list schedules, which are kept for first designs alone.
     """
@@ -72,6 +65,7 @@ class ScheduleMemo:
     frozen: bool = False
     kept: list[Schedule] | None = None
     parts: Known | None = None
+    solved: SolvedSchedules | None = None
     works: dict[tuple[int, int, int], WorkTimes] = field(default_factory=dict)
     duals: dict[tuple[int, int, int], GraphTimes] = field(default_factory=dict)
     listed: MutableMapping[bytes, Found] = field(default_factory=dict)
@@ -99,7 +93,8 @@ def _schedule(one: RuledPass, name: bytes, times: Times, known: ScheduleMemo) ->
     if key not in known.schedules:
         if known.frozen:
             raise OutOfTime
-        found = one.schedule(times, 0, limits_of(known.scheduler), known.parts, known.scheduler)
+        limits, scheduler = limits_of(known.scheduler), known.scheduler
+        found = one.schedule(times, 0, limits, known.parts, scheduler, known.solved)
         known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found), found)
         if known.kept is not None:
             known.kept.append(found)

@@ -133,6 +133,12 @@ class GraphTimes:
             if own is not None and new is not None:
                 own[..., index] = new
 
+    def forget(self) -> None:
+        """Make all of them infinite: of no chip is anything known."""
+        for own in self._arrays():
+            if own is not None:
+                own[...] = np.inf
+
     def costs(self, graph: RankGraph, chip: int = 0) -> tuple[LayerCost, ...]:
         """The layers on one of the chips."""
         return tuple(

@@ -239,7 +239,9 @@ def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
     configurations = tuple(task.configurations[ran.configuration] for task, ran in zip(tasks, best.ran, strict=True))
-    fresh = [(ScheduleMemo(scheduler="list" if provisional else "exact", kept=[]), b"") for _ in configurations]
+    scheduler: Scheduler = "list" if provisional else "exact"
+    solved = state.known.solved
+    fresh = [(ScheduleMemo(scheduler=scheduler, kept=[], solved=solved), b"") for _ in configurations]
     found = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
     known = [new if own is None else own for own, new in zip(found, fresh, strict=True)]
     answer = answer_view(

@@ -2,7 +2,8 @@
 
     1  cheap bounds on layer times for all chips; a pilot, every k-th chip, gives a first incumbent, where layers need
        schedules by list schedules
-    2  bounds on batch time for all chips, looked at only as far as they may matter
+    2  bounds on batch time for all chips, looked at only as far as they may matter: where layers need schedules, layers
+       only of those pairs of graph and chip that the loads of the chip's parts leave a chance
     3  a round of the best bounds; then the antichain dual for every chip that may still win
     4  rounds of ``round_size`` chips in order of (bound, area, number), each evaluated against the cut-off at the start
        of its round, until the next bound is above it:
@@ -13,13 +14,17 @@ Chips of a round are merged in order, so neither the number of workers nor an in
 whose evaluation fails keeps its bound in the global bound. Best: least score, ties (to 1e-9) by area, HBM, number.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.bounds.chip_times import layer_times_on
-from phaze.search.bounds.model_bounds import CHEAP, DUAL, model_bounds, model_floors, no_floors
+from phaze.cost.chip_set import ChipSet
+from phaze.cost.parts import ChipArrays
+from phaze.schedule.solved import SolvedSchedules
+from phaze.search.bounds.chip_times import layer_times_on, open_times_on
+from phaze.search.bounds.model_bounds import CHEAP, model_floors, no_floors
+from phaze.search.bounds.part_loads import counts_parts
 from phaze.search.boxes.opening import box_question, is_boxed
 from phaze.search.boxes.searching import search_boxes
 from phaze.search.boxes.views import AnyGrid
@@ -27,11 +32,12 @@ from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ScheduleMemo
+from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.first_design import better_design, design_on, first_bounds, first_design, stop
 from phaze.search.numbered_journal import Journal
 from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
-from phaze.search.rates import alike, rates_of
+from phaze.search.rates import rates_of
 from phaze.search.round_works import share_works
 from phaze.search.shared import Shared
 from phaze.search.spaces import EnumeratedSpace, enumerate_space
@@ -95,30 +101,6 @@ def _cuts(state: SearchState) -> list[float]:
     return [reach * ran.batch_s for ran in best.ran]
 
 
-def bounds_on(
-    state: SearchState,
-    index: Integers,
-    times: list[list[GraphTimes]],
-    cuts: Sequence[Floats | float],
-    general: bool = False,
-) -> list[Floats]:
-    """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph, and ``cuts`` by model
-    of all of them or of each."""
-    hbm = [state.job.hbm_bytes[at] for at in state.memories]
-    bounds = []
-    for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
-        whole = np.full((len(task.configurations), len(hbm), len(index)), np.inf)
-        for own, tasks in state.networks.groups(index):
-            for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[own]])):
-                chips = own[within]
-                some = times[model] if len(chips) == len(index) else [t.taken(chips) for t in times[model]]
-                sizes, limit = [hbm[at] for at in memories], cut[chips] if isinstance(cut, np.ndarray) else cut
-                found_s = model_bounds(tasks[model], some, sizes, limit, general, state.deadline)
-                whole[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found_s
-        bounds.append(whole)
-    return bounds
-
-
 def keep_times(state: SearchState, shared: Shared | None) -> None:
     """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
     job, opened = state.job, state.opened
@@ -151,7 +133,7 @@ def begin(
     memories = job.memories(job.objective.needs_energy) if memories is None else memories
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.configurations), len(memories), len(arrays)), np.inf) for task in job.models]
-    known = ScheduleMemo() if shared is None else shared.schedules(job)
+    known = ScheduleMemo(solved=SolvedSchedules()) if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
     state = SearchState(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
     state.deadline, state.shared = deadline, shared
@@ -176,8 +158,18 @@ def _bound_all(state: SearchState) -> None:
         state.set_bounds(bounds_on(state, np.arange(count), state.times, cuts))
         return
     for start in range(0, count, CHUNK):
-        index = np.arange(start, min(start + CHUNK, count))
-        state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, _times_on(state, index), cuts))
+        index, floors = np.arange(start, min(start + CHUNK, count)), None
+        if isinstance(state.arrays, ChipArrays) and _by_parts(state.job, state.arrays):
+            times, floors = open_times_on(state.job, state.networks, state.arrays, index, cuts, state.deadline)
+        else:
+            times = _times_on(state, index)
+        state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, times, cuts, floors=floors))
+
+
+def _by_parts(job: SearchJob, chips: ChipSet) -> bool:
+    """Whether the loads of parts leave layers of chips to be looked at out; joules are those of all."""
+    graphs = [graph for task in job.models for graph in task.graphs]
+    return not job.objective.needs_energy and all(counts_parts(graph, chips) for graph in graphs)
 
 
 def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared: Shared | None) -> None:
@@ -213,19 +205,6 @@ def _hurry(state: SearchState, shared: Shared | None) -> None:
     state.provisional = better_design(state, state.interim)
 
 
-def finer_times(state: SearchState, index: Integers) -> list[list[GraphTimes]]:
-    """The best bounds on the layers of some chips: with the antichain dual, or what is known where that is exact."""
-    if state.times and all(graph.has_formula for task in state.job.models for graph in task.graphs):
-        return [[own.taken(index) for own in model] for model in state.times]
-
-    def work_out(some: Integers) -> list[list[GraphTimes]]:
-        return layer_times_on(state.job, state.opened, state.networks, state.arrays, some, DUAL, state.deadline)
-
-    if state.shared is None:
-        return work_out(index)
-    return state.shared.finer_times(state.job, state.opened, index, work_out)
-
-
 def _tighten(state: SearchState) -> None:
     """The finer bounds (the antichain dual, then the general solver or the best cuts) for all chips that may still win;
     the better one is kept."""
@@ -234,9 +213,7 @@ def _tighten(state: SearchState) -> None:
     index = np.flatnonzero(scores <= state.cut)
     if not len(index):
         return
-    times = finer_times(state, index)
-    limits = last_times(state, index, min(state.best, state.listed) * (1 + WITHIN))
-    state.raise_bounds(index, bounds_on(state, index, times, limits, general=True))
+    raise_open(state, index, last_times(state, index, min(state.best, state.listed) * (1 + WITHIN)))
     state.dual = frozenset(index.tolist())
 
 
@@ -298,8 +275,10 @@ def _search_chips(
     listed: float = float("inf"),
 ) -> SearchState:
     """A search of chips one by one; ``listed`` is the score of a design that is known to be one of them."""
-    small, bounded = len(opened) <= LARGE, False
-    state = begin(job, opened, scale, kept=small and not deadline.is_set, shared=shared, deadline=deadline)
+    kept, bounded = len(opened) <= LARGE and not deadline.is_set, False
+    if shared is None and _by_parts(job, opened.arrays()):
+        kept = False
+    state = begin(job, opened, scale, kept=kept, shared=shared, deadline=deadline)
     state.listed = listed
     try:
         _pilot(state, engine, journal, shared)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.schedule.solved import SolvedSchedules
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.rank_graph import GraphTimes
 from phaze.search.spaces import EnumeratedSpace
@@ -94,7 +95,8 @@ class Shared:
         """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
         shapes = _shapes(job)
         same = shapes == self.shapes
-        self.known = ScheduleMemo(self.known.schedules if same else {}, listed=self.known.listed if same else {})
+        schedules, listed = (self.known.schedules, self.known.listed) if same else ({}, {})
+        self.known = ScheduleMemo(schedules, listed=listed, solved=SolvedSchedules())
         self.shapes = shapes
         return self.known
 

@@ -14,8 +14,9 @@ from phaze.search.boxes.box_costs import box_chips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, box_grid, halves, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.energy import layer_floors
+from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.objective import KINDS, Kind, Objective
-from phaze.search.run import begin, bounds_on, finer_times
+from phaze.search.run import begin
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob
 from tests.search.made import GIB, exact_score, small_space, traced_task

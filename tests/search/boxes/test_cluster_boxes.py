@@ -22,8 +22,9 @@ from phaze.search.clustered_chips import ClusterChips
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.energy import layer_floors
 from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.objective import KINDS, Kind
-from phaze.search.run import begin, bounds_on, finer_times
+from phaze.search.run import begin
 from phaze.search.spaces import enumerate_space
 from tests.search.made import exact_score
 from tests.search.made_cluster import cluster_task

@@ -36,6 +36,7 @@ from phaze.report.page.survey import cloud_of
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
 from phaze.report.run_sheet import flops_text, training_rows
 from phaze.report.view_model import Story, searched
+from phaze.schedule.solved import SolvedSchedules
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.reopened import place_of
@@ -163,13 +164,13 @@ def _context(run: Run, said: ExplanationTable | None) -> dict[str, Any]:
     }
 
 
-def search_page(run: Run) -> str:
-    """The whole page."""
+def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
+    """The whole page; ``solved``: schedules that the search has found, where it ran in this process."""
     opened, hbm_bytes = run.opened, int(run.result["chip"]["hbm_bytes"])
     number = place_of(opened, int(run.result["chip"]["number"]), run.where)
     chip = opened.chip(number, hbm_bytes)
     stories = [
-        searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact")
+        searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact", solved)
         for task, found in zip(tasks_on(run.job, opened, number), run.result["models"], strict=True)
     ]
     result = run.result

@@ -107,29 +107,33 @@ def model_bounds(
     finer: bool = False,
     deadline: Deadline = NEVER,
     open_s: Floats | float = 0.0,
+    least_s: Floats | None = None,
 ) -> Floats:
     """Bounds on the batch time of every configuration with layer times by graph, [configurations, memories, chips].
 
     A configuration is looked at closely only on chips where its device-seconds leave it below the least bound of the
     others, unless energy counts too: on all others these are its bound, and what bounds a chip is the same. A chip with
     a configuration whose bound is below ``open_s`` is not looked at any further: its bounds hold, and may be loose.
+    Where the times of a graph are infinite they were not worked out, and ``least_s`` [graphs, chips] bounds its batch.
     """
     chips = times[0].forward_s.shape[1] if times else 0
     bounds, cuts_s = np.zeros((len(task.configurations), len(hbm_bytes), chips)), np.broadcast_to(cut_s, chips)
-    shared_s, least_s = device_floors(task, times), np.full((len(hbm_bytes), chips), np.inf)
+    shared_s, best_s = device_floors(task, times), np.full((len(hbm_bytes), chips), np.inf)
+    if least_s is not None:
+        shared_s = np.where(np.isfinite(shared_s), shared_s, least_s)
     order = [configuration.graph for configuration in task.configurations]
     for at in np.argsort(shared_s.min(axis=1, initial=np.inf)[order], kind="stable").tolist():
         configuration, known_s = task.configurations[at], shared_s[order[at]]
         # More memory never slows: what no plan undercuts with more, none does with less.
         for memory in np.argsort(hbm_bytes)[::-1].tolist():
             bounds[at, memory] = known_s
-            rival_s = cuts_s if times[0].dynamic_j is not None else np.minimum(cuts_s, least_s[memory])
-            some = np.flatnonzero((known_s < rival_s) & (least_s.min(axis=0) >= open_s))
+            rival_s = cuts_s if times[0].dynamic_j is not None else np.minimum(cuts_s, best_s[memory])
+            some = np.flatnonzero((known_s < rival_s) & (best_s.min(axis=0) >= open_s))
             if len(some):
                 own = (configuration, times[configuration.graph].taken(some), hbm_bytes[memory], cuts_s[some])
                 bounds[at, memory, some] = batch_bounds(task, *own, finer, deadline, known_s[some])
             known_s = bounds[at, memory]
-            least_s[memory] = np.minimum(least_s[memory], known_s)
+            best_s[memory] = np.minimum(best_s[memory], known_s)
     for memory, size in enumerate(hbm_bytes):
         if not _fits(task, size):
             bounds[:, memory] = np.inf

@@ -1,0 +1,38 @@
+"""Schedules that were solved, by all that they depend on: who asks for the same pass again has its schedule at once.
+
+The same problem, scheduler and limits give the same schedule, so no answer depends on what is remembered. It lives
+within one process, and nothing is read from a file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from phaze.schedule.problem import Problem, Schedule
+from phaze.schedule.solve import Known, Limits, Scheduler, solve
+
+# Schedules that are kept, about 10 kB each; beyond them the oldest are forgotten.
+MOST = 2000
+
+Question = tuple[Problem, Scheduler, Limits | None]
+
+
+@dataclass(slots=True)
+class SolvedSchedules:
+    """Schedules by problem, scheduler and limits."""
+
+    found: dict[Question, Schedule] = field(default_factory=dict)
+
+    def solve(
+        self, problem: Problem, scheduler: Scheduler = "exact", limits: Limits | None = None, known: Known | None = None
+    ) -> Schedule:
+        """As :func:`phaze.schedule.solve.solve`, each question once."""
+        question = problem, scheduler, limits
+        if question not in self.found:
+            self.update([(question, solve(problem, scheduler, limits, known))])
+        return self.found[question]
+
+    def update(self, solved: Iterable[tuple[Question, Schedule]]) -> None:
+        """Remember what was solved elsewhere too."""
+        self.found.update(solved)
+        while len(self.found) > MOST:
+            del self.found[next(iter(self.found))]
