@@ -30,7 +30,12 @@ def launches(operator: Operator) -> int:
     """Kernels that the host launches for an operator."""
     if operator.core == "none":
         return 0
-    return 1 + sum(count - 1 for part in operator.parts or (operator,) for name, count in part.sizes if name == MARK[0])
+    launched = 1
+    for part in operator.parts or (operator,):
+        for name, count in part.sizes:
+            if name == "kernels":
+                launched += count - 1
+    return launched
 
 
 def uncovered(operator: Operator, matrices: int) -> bool:

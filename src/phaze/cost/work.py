@@ -115,10 +115,13 @@ def _kernel(part: Operator) -> AttentionWork:
 
 
 def _lane_elements(part: Operator) -> tuple[int, int]:
-    sizes = dict(part.sizes)
     if KINDS[part.kind].rule == "attention":
-        return sizes["batch"] * sizes["queries"] * mean_keys(part), sizes["batch"] * sizes["queries"]
-    return sizes["elements"], sizes.get("rows", 0) if part.kind not in ROW_KINDS else 0
+        rows = part.size("batch") * part.size("queries")
+        return rows * mean_keys(part), rows
+    elements = part.size("elements")
+    if len(part.sizes) == 1 or part.kind in ROW_KINDS:
+        return elements, 0
+    return elements, dict(part.sizes).get("rows", 0)
 
 
 def _vector(parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[Moved, ...]) -> VectorWork:

@@ -23,6 +23,7 @@ from phaze.evaluate.layers import EXACT, LayerCost, Setting, layer_cost
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
+from phaze.graph.saved.regions import KnownRegions
 from phaze.placement.problem import Problem
 from phaze.schedule.solve import KnownPart
 
@@ -41,6 +42,7 @@ class CostedLayers:
         self._passes: dict[int, RunPasses] = {}
         self._passes_s: dict[int, float] = {}
         self._modes: dict[int, Modes] = {}
+        self._regions = KnownRegions(self._builder.fusions.structures)
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._costs: dict[tuple[int, tuple[str, ...]], LayerCost] = {}
         self._parts: dict[str, KnownPart] = {}
@@ -59,7 +61,8 @@ class CostedLayers:
     def _modes_of(self, layer: Layer) -> Modes:
         key = self._key(layer)
         if key not in self._modes:
-            self._modes[key] = Modes(self._run(layer).layer, keeping_of(self.machine.stack, self._hosted))
+            keeping = keeping_of(self.machine.stack, self._hosted)
+            self._modes[key] = Modes(self._run(layer).layer, keeping, self._regions)
         return self._modes[key]
 
     def passes_s(self, model: Model) -> tuple[float, ...]:

@@ -55,6 +55,9 @@ class _Rewrite:
             self._resize(number)
         for number in mixture.weights:
             self._shrink(number)
+        # Operators outside that touch none of these stay the values that they are.
+        rows = {number for number in self.written if self.has_rows(number)}
+        self.moved = rows | {n for n, tensor in self.tensors.items() if tensor.elements != self.old[n].elements}
 
     def has_rows(self, tensor: int) -> bool:
         """Whether a tensor has rows to exchange: more than a number for each."""
@@ -182,6 +185,9 @@ class _Rewrite:
         here: set[int] = set()
         for op in graph.operators:
             inside, reads = op.id in self.mixture.inside, []
+            if not inside and self.moved.isdisjoint([access.tensor for access in (*op.reads, *op.writes)]):
+                found.append(op)
+                continue
             apart, known = (self.homes, self.entered) if inside else (self.written, self.left)
             for access in op.reads:
                 if access.tensor not in apart or not self.has_rows(access.tensor):

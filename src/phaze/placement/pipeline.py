@@ -6,13 +6,14 @@ all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
 from phaze.dataclass import dataclass, replace
 from phaze.placement import batch_end
-from phaze.placement.layers import Layer, LayerGraph
+from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
 from phaze.placement.prepared_width import around_bytes, kind_of
@@ -24,6 +25,7 @@ from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
 from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
 
 Floats = npt.NDArray[np.float64]
+_amounts = attrgetter("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "weight_s", "expert_bytes")
 
 
 def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
@@ -123,7 +125,7 @@ def _stage_sums(
     ends = zip(edges.entering, edges.came, edges.entering_s, edges.leaving_s, strict=True)
     kinds: dict[tuple[object, ...], int] = {}
     kind = [
-        kinds.setdefault((*_amounts(layer), id(extra), *end), len(kinds))
+        kinds.setdefault((_amounts(layer), id(extra), end), len(kinds))
         for layer, extra, end in zip(graph.layers, extras, ends, strict=True)
     ]
     each = [sorted(place[id_] for id_ in cut.layers) for cut in cuts]
@@ -135,17 +137,6 @@ def _stage_sums(
             known[key] = _sums(problem, extras, cut.mode, own, (graph, edges))
         sums.append(known[key])
     return each, sums
-
-
-def _amounts(layer: Layer) -> tuple[float | None, ...]:
-    return (
-        layer.forward_s,
-        layer.backward_s,
-        layer.parameter_bytes,
-        layer.activation_bytes,
-        layer.weight_s,
-        layer.expert_bytes,
-    )
 
 
 def fits_at(problem: Problem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]) -> bool:

@@ -1,5 +1,7 @@
 """What a stage of a plan adds up to, and the bytes that its devices hold: memory as the problem states it."""
 
+from operator import sub
+
 from phaze.cost.memory import ParameterState
 from phaze.dataclass import dataclass
 from phaze.placement.layout import Shape
@@ -33,7 +35,7 @@ class StageSums:
 
     def largest_bytes(self, pairs: bool) -> tuple[float, float]:
         """The most dense parameters of a layer, or of a pair of layers in a row, and the most experts of a layer."""
-        sizes = [whole - experts for whole, experts in zip(self.layer_bytes, self.layer_experts, strict=True)]
+        sizes = list(map(sub, self.layer_bytes, self.layer_experts))
         if pairs:
             sizes = [own + after for own, after in zip(sizes, [*sizes[1:], 0.0], strict=True)]
         return max(sizes), max(self.layer_experts)
@@ -57,21 +59,16 @@ class HeldBytes:
 def memory_of(problem: Problem, held: HeldBytes, sums: StageSums, in_flight: float) -> Memory:
     """Bytes on a device of a stage, by term."""
     sent = problem.sent_bytes
-    experts, (largest, most) = (
-        sums.expert_bytes / sent,
-        (size / sent for size in sums.largest_bytes(problem.gathers_pairs)),
-    )
-    counts = (sums.parameter_bytes / sent - experts, largest, experts, most)
-    dense, working, own, own_working = held.each
-
-    def whole(*each: float) -> float:
-        return sum(count * size for count, size in zip(counts, each, strict=True))
-
+    experts = sums.expert_bytes / sent
+    largest, most = (size / sent for size in sums.largest_bytes(problem.gathers_pairs))
+    count, (dense, working, own, rest) = sums.parameter_bytes / sent - experts, held.each
+    weights = count * dense.weight + largest * working.weight + experts * own.weight + most * rest.weight
+    gradients = count * dense.gradient + largest * working.gradient + experts * own.gradient + most * rest.gradient
     return Memory(
-        parameters=whole(dense.weight, working.weight, own.weight, own_working.weight),
-        gradients=whole(dense.gradient, working.gradient, own.gradient, own_working.gradient) + sums.buffer_bytes,
-        optimizer=whole(dense.optimizer, 0.0, own.optimizer, 0.0),
-        activations=sums.kept_bytes + sums.live_bytes,
-        in_flight=(in_flight - 1) * sums.kept_bytes,
-        reserve=problem.reserve_bytes,
+        weights,
+        gradients + sums.buffer_bytes,
+        count * dense.optimizer + experts * own.optimizer,
+        sums.kept_bytes + sums.live_bytes,
+        (in_flight - 1) * sums.kept_bytes,
+        problem.reserve_bytes,
     )

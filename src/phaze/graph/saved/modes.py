@@ -31,7 +31,7 @@ from phaze.graph import opset
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import empty_graph, part_of
 from phaze.graph.saved.cut import least_kept
-from phaze.graph.saved.regions import Region, regions_of
+from phaze.graph.saved.regions import KnownRegions, Region, regions_of
 from phaze.graph.saved.rules import Flow, Saves, flow_of, logits, sources_of, wanted_of
 
 Selective = Literal["scores", "operators"]
@@ -82,8 +82,8 @@ AS_TRACED = Keeping()
 class Modes:
     """The modes of one layer, each made when it is asked for."""
 
-    def __init__(self, layer: Layer, keeping: Keeping) -> None:
-        self.layer, self.keeping = layer, keeping
+    def __init__(self, layer: Layer, keeping: Keeping, known: KnownRegions | None = None) -> None:
+        self.layer, self.keeping, self._parts = layer, keeping, known
         self.flow: Flow = flow_of(layer)
         self._made = {tensor: self.flow.made_from(tensor) for tensor in self.flow.writer}
         self._sizes = {number: tensor.bytes for number, tensor in self.flow.tensors.items()}
@@ -100,7 +100,7 @@ class Modes:
         """The parts of the layer that the stack can recompute."""
         if self._regions is None:
             wanted = {part for name in self.keeping.named for part in name.split(JOIN)} | set(self.keeping.modules)
-            found = regions_of(self.layer, self.flow)
+            found = (regions_of if self._parts is None else self._parts.of)(self.layer, self.flow)
             self._regions = {name: region for name, region in found.items() if name in wanted}
         return self._regions
 

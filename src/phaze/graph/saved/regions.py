@@ -13,9 +13,11 @@ A part that is *rerun* keeps what others read of it (the next product keeps its 
 *dropped* nothing is kept.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import field
 
 from phaze.dataclass import dataclass
+from phaze.graph.fuse.structure import Structures
 from phaze.graph.ir import Layer, Operator
 from phaze.graph.recompute import score_path
 from phaze.graph.saved.rules import Flow, is_kernel
@@ -173,6 +175,25 @@ def _latent(read: _Reading) -> frozenset[int]:
             found.add(op.id)
             made.update(a.tensor for a in op.writes)
     return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRegions:
+    """The parts of layers of one structure, found once: they ask for no size but whether a product is grouped."""
+
+    structures: Structures
+    known: dict[Hashable, dict[str, Region]] = field(default_factory=dict)
+
+    def of(self, layer: Layer, flow: Flow) -> dict[str, Region]:
+        """As :func:`regions_of`."""
+        graph = layer.forward
+        grouped = tuple([op.size("batch") > 1 for op in graph.operators if op.kind == "product"])
+        roles = tuple([(tensor.id, tensor.role) for tensor in graph.tensors])
+        key = self.structures.of(graph), roles, grouped, flow.free
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = regions_of(layer, flow)
+        return found
 
 
 def regions_of(layer: Layer, flow: Flow) -> dict[str, Region]:
