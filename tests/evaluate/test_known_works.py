@@ -13,9 +13,14 @@ from phaze.evaluate.plan_order import ranks_of
 from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.fuse import fuse_graph
-from phaze.graph.fuse.structure import Fusions
+from phaze.graph.fuse.structure import Fusions, Structures
 from phaze.graph.ir import OperatorGraph
+from phaze.graph.mixture import mixture_of
 from phaze.graph.saved.modes import Modes, unions
+from phaze.graph.saved.regions import KnownRegions, regions_of
+from phaze.graph.saved.rules import flow_of
+from phaze.graph.split_experts import _Rewrite
+from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip
 
 # A mixture of experts, plain and in 8 bits; attention of a ring; one-core times beside those of all cores.
@@ -60,6 +65,34 @@ def test_operators_of_several_graphs_are_what_they_are_in_each_alone(asked: Aske
             for name in ("one_core_s", "spread_s", "hbm_s"):
                 assert np.array_equal(getattr(ours, name), getattr(theirs, name))
     assert shared > count / 10
+
+
+@pytest.mark.parametrize("asked", JOBS[:3], ids=lambda asked: f"{asked.model}-{asked.precision}")
+def test_parts_of_layers_of_one_structure_are_those_of_each(asked: Asked) -> None:
+    request = request_of(asked)
+    machine, known, count = request.setting.machine, KnownRegions(Structures()), 0
+    for _, models in ranks_of(request):
+        for layer in (layer for model in models for layer in model.layers):
+            run = run_layer(layer, machine)
+            flow, count = flow_of(run), count + 1
+            assert known.of(run, flow) == regions_of(run, flow)
+    assert len(known.known) < count
+
+
+@pytest.mark.parametrize(("ep", "etp", "imbalance"), [(2, 1, 1.0), (8, 1, 1.3), (4, 2, 1.0)])
+@pytest.mark.parametrize("name", ["mixtral-8x7b", "qwen3-30b-a3b"])
+def test_operators_that_experts_do_not_touch_are_what_rewriting_makes_of_them(
+    name: str, ep: int, etp: int, imbalance: float
+) -> None:
+    for layer in load_model(name, 1, 2, 4096, attention="fused").layers:
+        mixture = mixture_of(layer)
+        if mixture is None:
+            continue
+        quick, every = (_Rewrite(layer, mixture, ep, etp, imbalance, 2) for _ in range(2))
+        every.moved = set(every.tensors)
+        for graph in (layer.forward, layer.backward, layer.selective.rerun):
+            assert quick.operators(graph) == every.operators(graph)
+        assert quick.tensors == every.tensors and len(quick.moved) < len(every.moved)
 
 
 def test_works_are_costed_in_any_order() -> None:
