@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from phaze.front.measures import Measures
     from phaze.front.reference import PlainFront
     from phaze.report.progress import Progress
+    from phaze.search.plain_path import Plain
 
 
 @dataclass(slots=True)
@@ -22,15 +23,18 @@ class FrontFolder:
     folder: Path
     document: dict[str, Any]
     opened: "list[tuple[PlainFront, Measures]]" = field(default_factory=list)
+    every: "list[Plain]" = field(default_factory=list)
 
     def plain(self) -> "tuple[PlainFront, Measures]":
         """The reference path of the front's question, and its metrics."""
+        import numpy as np
+
         from phaze.front.measures import measures_of
         from phaze.front.metrics import asked_of
         from phaze.front.reference import PlainFront
         from phaze.front.run import job_for, memories_of, scales_for
+        from phaze.search.boxes.opening import reopened
         from phaze.search.plain_path import plain_of
-        from phaze.search.spaces import enumerate_space
         from phaze.study.load import question_in
 
         if not self.opened:
@@ -38,14 +42,35 @@ class FrontFolder:
             asked = asked_of(self.document["of"], limits)
             job = job_for(question_in(self.folder, asked.document()).job, asked)
             scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
-            plain = plain_of(job, scales[0], enumerate_space(job.space))
+            called = [one["chip"]["number"] for one in self.document["points"]]
+            numbers = np.array([number for number in called if type(number) is int], np.int64)
+            plain = plain_of(job, scales[0], reopened(job.space, numbers))
             front = PlainFront(plain, asked, scales, memories)
             self.opened.append((front, measures_of(job, asked, scales, plain.opened, memories)))
         return self.opened[0]
 
     def solver(self) -> Callable[[int, int], Sequence[float]]:
         """phaze's own exact solver, for units whose schedules the independent checker cannot bound well enough."""
-        return lambda chip, memory: self.plain()[0].plain.values(chip, [memory])[0]
+
+        def values(chip: int, memory: int) -> Sequence[float]:
+            import numpy as np
+
+            from phaze.check.larger import boxed
+            from phaze.files import read_text
+            from phaze.search.boxes.opening import chips_numbered
+            from phaze.search.plain_path import plain_of
+            from phaze.search.question_files import PROBLEM
+            from phaze.search.spaces import enumerate_space
+
+            own = self.plain()[0].plain
+            if boxed(json.loads(read_text(str(self.folder / PROBLEM))[0])):  # by the number of a combination
+                one = chips_numbered(own.job.space, np.array([chip], np.int64), counted=False)
+                return plain_of(own.job, own.scale, one).values(0, [memory])[0]
+            if not self.every:
+                self.every.append(plain_of(own.job, own.scale, enumerate_space(own.job.space)))
+            return self.every[0].values(chip, [memory])[0]
+
+        return values
 
     def objections(self, text: str, verdict: "Verdict") -> list[str]:
         """What of the folder does not follow from its study and its certificate."""

@@ -41,13 +41,13 @@ class Boxed:
 
 
 def halves_of_open(
-    found: Boxed, low: Integers, high: Integers, ratios: Sequence[Floats], goal: float
+    found: Boxed, low: Integers, high: Integers, ratios: Sequence[Floats], goal: float, most: int = MOST_LEFT
 ) -> list[tuple[Integers, Integers]]:
     """What is still to be walked of boxes that a bound left open: chips alone in theirs are left, others halved."""
     alone = (low == high).all(axis=1)
     if alone.any():
         found.left.append(low[alone])
-        require(found.open <= MOST_LEFT, f"nothing shows that {MOST_LEFT:,} chips score {goal!r} or more")
+        require(found.open <= most, f"nothing shows that {most:,} chips score {goal!r} or more")
     low, high = low[~alone], high[~alone]
     return [halved(low, high, ratios)] if len(low) else []
 

@@ -14,14 +14,14 @@ A box whose bound does not reach the goal is cut in two along the axis whose end
 halves cover it by construction. Boxes of one chip go through the steps of :mod:`.proof`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .box_walk import BATCH, Boxed, halves_of_open
+from .box_walk import BATCH, MOST_LEFT, Boxed, halves_of_open
 from .operators import Constants, Costs, distinct
 from .products import TensorParts, only_written, roofline
 from .proof import Watch
@@ -224,10 +224,9 @@ def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
     return high
 
 
-def _bounds(model: Model, ends: Ends, memory: int, goal: float, sharp: bool) -> Floats:
-    """What no plan of a model undercuts on any chip of every box."""
+def _bounds(model: Model, ends: Ends, memory: int, goals: Floats, sharp: bool) -> Floats:
+    """What no plan of a model undercuts on any chip of every box, as far as its goal."""
     found = np.full(len(ends.high), np.inf)
-    goals = np.full(len(found), goal)
     for at in range(len(model.graphs)):
         costs = BoxCosts(ends, model.constants, model.level)
         times = model.layer_bounds(at, ends.high, "floors", costs)
@@ -236,8 +235,13 @@ def _bounds(model: Model, ends: Ends, memory: int, goal: float, sharp: bool) -> 
     return found
 
 
-def walk(model: Model, grid: Grid, memory: int, goal: float, watch: Watch) -> Boxed:
-    """Close the boxes of a space against a goal; the chips that are left stand alone in theirs."""
+Goals = Callable[[Integers, Integers], Floats]
+"""By the corners of boxes what no plan on a chip of theirs may undercut; 0 where any will do."""
+
+
+def walk(model: Model, grid: Grid, memory: int, goal: float | Goals, watch: Watch, most: int = MOST_LEFT) -> Boxed:
+    """Close the boxes of a space against a goal, the same for all or that of each; the chips that are left, at most so
+    many, stand alone in theirs."""
     found, count = Boxed(grid.combinations), len(grid.axes)
     ratios = [values / values[0] for values in grid.axes.values()]
     tops = np.array([[len(values) - 1 for values in grid.axes.values()]])
@@ -266,12 +270,15 @@ def walk(model: Model, grid: Grid, memory: int, goal: float, watch: Watch) -> Bo
         low, high, ends = low[~small], high[~small], ends.taken(~small)
         if not len(low):
             continue
-        closed = _bounds(model, ends, memory, goal, False) >= goal * (1 - NEAR)
-        some = np.flatnonzero(~closed)
+        goals = goal(low, high) if callable(goal) else np.full(len(low), goal)
+        free = goals <= 0
+        found.count("limits", low[free], high[free])
+        low, high, ends, goals = low[~free], high[~free], ends.taken(~free), goals[~free]
+        closed = _bounds(model, ends, memory, goals, False) >= goals * (1 - NEAR)
+        some = np.flatnonzero(~closed & np.isfinite(goals))
         if len(some):
-            closed[some] = _bounds(model, ends.taken(some), memory, goal, True) >= goal * (1 - NEAR)
+            closed[some] = _bounds(model, ends.taken(some), memory, goals[some], True) >= goals[some] * (1 - NEAR)
         found.count("rooflines", low[closed], high[closed])
-        low, high = low[~closed], high[~closed]
-        waiting += halves_of_open(found, low, high, ratios, goal)
+        waiting += halves_of_open(found, low[~closed], high[~closed], ratios, float(goals.min(initial=np.inf)), most)
         watch(found.words)
     return found

@@ -22,11 +22,14 @@ MOST_CHIPS = 4_000_000
 
 def boxed(problem: Mapping[str, Any]) -> bool:
     """Whether the space of a problem is proved by boxes: of many chips of cores for one model under the rules icml24,
-    of many chips of clusters for any models; where throughput counts."""
+    fronts among them, of many chips of clusters for any models; where throughput counts."""
     space, models = problem["space"], problem["models"]
     many = "axes" in space and prod(len(values) for values in space["axes"].values()) > MOST_CHIPS
-    throughput = "front" not in problem and problem["objective"]["kind"] == "throughput"
     layered = [model["training"]["machine"]["stack"]["stages"] == "layers" for model in models]
+    if "front" in problem:
+        throughput = not {*problem["front"]["of"], *problem["front"]["within"]} & {"energy", "cost", "carbon"}
+        return bool(many and throughput and len(models) == 1 and not any(layered) and not clustered(space))
+    throughput = problem["objective"]["kind"] == "throughput"
     of_clusters = clustered(space) and all(layered)
     return bool(
         many and throughput and (of_clusters or (len(models) == 1 and not any(layered) and not clustered(space)))

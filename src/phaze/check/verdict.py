@@ -12,6 +12,7 @@ from .claim import larger_words, plan_words, words_of
 from .cluster_boxes import cluster_grid_of, cluster_named, prove_clusters
 from .clustered import cluster_model
 from .energy import KINDS, Objective
+from .front_boxes import prove_boxes
 from .fronts import UnitSolver, asked_of, design_values, goals_of, kind_of, prove_units, require_undominated, units_of
 from .larger import boxed, clustered, covered, prove_larger
 from .means import mean_of
@@ -89,7 +90,9 @@ class Verdict:
         if self.plan:
             return f"holds: no plan is faster ({closed or 'by the answer alone'}); gap {self.proved_gap:.3g}"
         what = f"combinations in {self.counted.boxes:,} boxes" if self.counted.boxes else "chips"
-        rest, what = self.chips - self.proved, "chips with a memory" if self.designs else what
+        if self.designs:
+            what = f"{what} with a memory" if self.counted.boxes else "chips with a memory"
+        rest = self.chips - self.proved
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
             return f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not checked (quick)"
@@ -150,8 +153,10 @@ def _check(
         return
     many = boxed(problem)
     if many:
-        cover(said["answer"] is not None, "the certificate has no witness of its answer")
-        named = said["answer"]["chip"]
+        witnesses = listed(said["front"] or [None], "front") if front else [said["answer"]]
+        require(bool(witnesses), "front: it has no design")
+        cover(witnesses[0] is not None, "the certificate has no witness of its answer")
+        named = witnesses[0]["chip"]
         if clustered(problem["space"]):
             space = cluster_named(cluster_grid_of(problem["space"], problem["ownership"]), memories, named)
         else:
@@ -232,11 +237,22 @@ def _prove_front(
     rows = listed(said["front"], "front")
     require(bool(rows), "front: it has no design")
     watch(f"{len(rows):,} designs")
-    points = [
-        design_values(problem, space, asked, models, mean, row, f"front[{at}]") for at, row in enumerate(rows)
-    ]  # fmt: skip
+    many, points = boxed(problem), []
+    for at, row in enumerate(rows):
+        if many:
+            space = chip_named(problem["space"], problem["ownership"], problem["hbm_bytes"], row["chip"])
+        points.append(design_values(problem, space, asked, models, mean, row, f"front[{at}]"))
     values = np.stack(points, axis=1)
     require_undominated(values)
+    if many:
+        grid = grid_of(problem["space"], problem["ownership"])
+        found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)
+        found.counted = Counted(grid.combinations, grid.combinations)
+        if not found.quick:
+            found.counted = prove_boxes(
+                problem, covered(models), mean, grid, asked, values, found.gap, watch, solver
+            )  # fmt: skip
+        return
     units = units_of(problem, space, asked)
     goals = goals_of(units, asked, values, found.gap, mean.batches[0])
     found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)

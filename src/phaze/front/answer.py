@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phaze import __version__
 from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError, PhazeError
-from phaze.front.certificate import DesignProof, certificate_document, gap_of, gap_of_ways, proofs, watched
+from phaze.front.certificate import NO_BOXES, DesignProof, certificate_document, gap_of, gap_of_ways, proofs, watched
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of
 from phaze.front.metrics import METRICS, Metric, RequestedMetrics, known_values
 from phaze.front.state import FrontState
@@ -29,7 +29,7 @@ from phaze.search.round_works import share_works
 from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
 from phaze.search.spaces import EnumeratedSpace
-from phaze.search.state import TIE
+from phaze.search.state import TIE, BoxedChips
 from phaze.search.task import Configuration, ModelTask, SearchJob
 
 SCHEMA = "phaze.front/1"
@@ -208,10 +208,11 @@ def front_view(
     designs: Sequence[StatedDesign],
     listed: Listed | None,
     proof: tuple[Sequence[PrunedChip], Sequence[Evaluated], str],
+    boxed: BoxedChips = NO_BOXES,
 ) -> dict[str, Any]:
     """The whole front, from its designs, the list of closed units with what was found of the opened ones, and the code.
 
-    ``listed`` are the bounds of that list, where one metric comes with a run.
+    ``listed`` are the bounds of that list, where one metric comes with a run; ``boxed`` are chips that are in none.
     """
     job, asked, (closed, evaluated, code) = measures.job, measures.asked, proof
     values, proved = np.stack([one.values for one in designs], axis=1), list[tuple[Metric, DesignProof] | None]()
@@ -219,7 +220,7 @@ def front_view(
         gap, proved = gap_of_ways(closed, evaluated, job.gap), [None] * len(designs)
     else:
         gap, metric = gap_of(listed), asked.of[watched(listed)]
-        proved += [(metric, own) for own in proofs(listed, values)]
+        proved += [(metric, own) for own in proofs(listed, values, boxed)]
     return {
         "schema": SCHEMA,
         "name": job.name,
@@ -227,7 +228,7 @@ def front_view(
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
         **_setting(job, opened, designs[0]),
         "points": [_point(measures, opened, design, own) for design, own in zip(designs, proved, strict=True)],
-        "certificate": certificate_document(gap, job.gap, closed, opened.left_out),
+        "certificate": certificate_document(gap, job.gap, closed, opened.left_out, boxed, len(measures.memories)),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,
@@ -267,4 +268,5 @@ def front_document(
     designs = in_order(state, stated)
     values = np.stack([design.values for design in designs], axis=1)
     listed = None if state.several else listed_from(measures, bounds_of(closed), values)
-    return front_view(measures, state.opened, designs, listed, (closed, list(state.evaluated.values()), code))
+    proof = (closed, list(state.evaluated.values()), code)
+    return front_view(measures, state.opened, designs, listed, proof, state.boxed)

@@ -31,11 +31,13 @@ from phaze.front.measures import Listed
 from phaze.front.order import shortfall, steps
 from phaze.front.state import FrontState
 from phaze.schedule.problem import ROUNDING
-from phaze.search.evaluated import Evaluated
+from phaze.search.evaluated import LEAST, Evaluated
 from phaze.search.journal import PrunedChip
+from phaze.search.state import BoxedChips
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+NO_BOXES = BoxedChips()
 REASONS = ("area", "power", "cost", "within", "memory", "bound", "evaluated", "failed", "open")
 
 
@@ -104,8 +106,13 @@ def watched(listed: Listed) -> int:
     return int(runs[0]) if len(runs) else 0
 
 
-def proofs(listed: Listed, values: Floats) -> list[DesignProof]:
-    """What is proved of designs of the front, ``values`` [metrics, designs]."""
+def proofs(listed: Listed, values: Floats, boxed: BoxedChips = NO_BOXES) -> list[DesignProof]:
+    """What is proved of designs of the front, ``values`` [metrics, designs].
+
+    What boxes hold was closed by designs, so a chip of theirs that is no worse elsewhere takes no less than the design,
+    but for the gap; rivals among them are not counted. Nothing is known of boxes that were not looked at.
+    """
+    share = 1.0 if not boxed.chips else (1 - listed.gap if boxed.pruned else LEAST)
     row, lower = watched(listed), listed.bounds
     others = [at for at in range(listed.weighed) if at != row]
     room = np.where(listed.run_metrics[others], 1 - listed.gap, 1.0)
@@ -113,7 +120,7 @@ def proofs(listed: Listed, values: Floats) -> list[DesignProof]:
     found = []
     for at in range(values.shape[1]):
         rivals = (own <= limits[:, at][:, None]).all(axis=0)
-        least = min(float(lower[row, rivals].min(initial=np.inf)), float(values[row, at]))
+        least = min(float(lower[row, rivals].min(initial=np.inf)), float(values[row, at]) * share)
         found.append(DesignProof(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at]))))
     return found
 
@@ -129,11 +136,17 @@ def certificate_document(
     asked_gap: float,
     closed: Sequence[PrunedChip],
     left_out: Mapping[str, int],
+    boxed: BoxedChips = NO_BOXES,
+    memories: int = 1,
 ) -> dict[str, Any]:
-    """The certificate of the whole front."""
+    """The certificate of the whole front; ``boxed`` are chips that are in no list, each with so many ``memories``."""
+    counts, others = counts_of(closed, left_out), boxed.chips * memories
+    counts["bound" if boxed.pruned else "open"] += others
+    if others:
+        gap = max(gap, asked_gap) if boxed.pruned else 1.0
     return {
         "gap": gap,
         "asked_gap": asked_gap,
-        "closed": counts_of(closed, left_out),
-        "units": len(closed),
+        "closed": counts,
+        "units": len(closed) + others,
     }

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from phaze.errors import InputError
 from phaze.front.metrics import asked_of
 from phaze.front.run import job_for, scales_for
 from phaze.front.schema import front_in
 from phaze.report.page.design_page import OpenedDesign
 from phaze.report.page.search_page import tasks_on
+from phaze.search.boxes.opening import reopened
 from phaze.search.reference import way_of
 from phaze.search.result import answer_view
-from phaze.search.spaces import enumerate_space
 from phaze.study.load import question_in
 from phaze.study.resolved import resolved
 
@@ -40,10 +42,10 @@ def design_in(folder: Path, at: int) -> OpenedDesign:
     if question.job.digest != front["study_digest"]:
         raise InputError(str(folder / "study.toml"), "the front next to it is of another study or another phaze", AGAIN)
     job = job_for(question.job, asked)
-    opened = enumerate_space(job.space)
-    number, hbm_bytes = point["chip"].get("number"), point["chip"]["hbm_bytes"]
-    known = type(number) is int and 0 <= number < len(opened) and hbm_bytes in job.hbm_bytes
-    if not known or opened.name(int(number)) != point["chip"]["name"]:
+    called, hbm_bytes = point["chip"].get("number"), point["chip"]["hbm_bytes"]
+    opened = reopened(job.space, np.array([called] if type(called) is int else [], np.int64))
+    number = opened.index_of(called) if type(called) is int else None
+    if number is None or hbm_bytes not in job.hbm_bytes or opened.name(number) != point["chip"]["name"]:
         raise InputError(where, "there is no such chip in the space", AGAIN)
     tasks = tasks_on(job, opened, number)
     if [task.name for task in tasks] != [model["name"] for model in point["models"]]:

@@ -11,6 +11,7 @@ from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
 from phaze.front.answer import SCHEMA, front_document, in_order, nothing_within
+from phaze.front.boxed import named_units
 from phaze.front.certificate import closed_units
 from phaze.front.ending import Ending
 from phaze.front.metrics import RequestedMetrics
@@ -76,7 +77,7 @@ def front_in(
         if not len(state.archive.numbers):
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_within(state)
         closed = closed_units(state)
-        journal.finish(closed)
+        journal.finish(named_units(state, closed))
         document = front_document(state, closed, code, ending.stated)
         write_whole(folder / FRONT, written(document))
         write_whole(folder / TABLE, csv_text(front_frame(document)))

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from phaze.dataclass import dataclass
 from phaze.front.answer import SCHEMA
+from phaze.front.box_designs import FrontBoxes
+from phaze.front.boxed import front_boxes
 from phaze.front.cutoffs import last_times
 from phaze.front.ending import Ending
 from phaze.front.first_designs import first_designs
@@ -23,6 +25,9 @@ from phaze.front.metrics import RequestedMetrics
 from phaze.front.order import undominated
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
+from phaze.search.boxes.box_bounds import BoxQuestion
+from phaze.search.boxes.opening import is_boxed
+from phaze.search.boxes.views import grid_for
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.numbered_journal import Journal
@@ -34,7 +39,8 @@ from phaze.search.run import (
     in_process,
     keep_times,
 )
-from phaze.search.spaces import enumerate_space
+from phaze.search.shared import Shared
+from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
@@ -138,17 +144,57 @@ def front(
     ending: Ending | None = None,
 ) -> FrontState:
     """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`, ``scales`` of
-    :func:`scales_for`. Where there is a limit, ``ending`` does after every round what it can of the front's end."""
-    deadline, first = after(job.limit_s) if deadline is None else deadline, None
-    opened, hurried = enumerate_space(job.space), deadline.is_set
+    :func:`scales_for`. Where there is a limit, ``ending`` does after every round what it can of the front's end. A
+    space of many chips is looked at in boxes (:mod:`phaze.front.boxed`)."""
+    deadline = after(job.limit_s) if deadline is None else deadline
+    if not is_boxed(job.space):
+        return _front_chips(
+            Front(job, asked, scales, engine, deadline), enumerate_space(job.space), journal, watch, ending
+        )
+    memories, shared = tuple(memories_of(job, asked)), Shared()
+    question = BoxQuestion(job, scales[0], grid_for(job.space), memories, deadline)
+
+    def against(state: FrontState) -> FrontBoxes:
+        return FrontBoxes(question, asked, tuple(scales), state.archive.values[: len(asked.of)])
+
+    def some(chips: EnumeratedSpace, kept: Journal | None, first: list[int], gap: float, last: bool) -> FrontState:
+        own = Front(replace(job, gap=gap), asked, scales, engine, deadline, shared)
+        return _front_chips(own, chips, kept, watch if last else None, ending if last else None, first)
+
+    return front_boxes(question, against, some, journal)
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What a front of any chips is asked with; ``shared``: what other fronts of the job have worked out."""
+
+    job: SearchJob
+    asked: RequestedMetrics
+    scales: Sequence[Scale]
+    engine: Evaluate
+    deadline: Deadline
+    shared: Shared | None = None
+
+
+def _front_chips(
+    own: Front,
+    opened: EnumeratedSpace,
+    journal: Journal | None,
+    watch: Watch | None,
+    ending: Ending | None,
+    before: list[int] | None = None,
+) -> FrontState:
+    """A front of chips one by one; units of ``before`` are evaluated first, whatever their bounds."""
+    job, asked, scales, engine, deadline = own.job, own.asked, own.scales, own.engine, own.deadline
+    first, hurried, memories = None, deadline.is_set, memories_of(job, asked)
     try:
-        start = begin(job, opened, scales[0], memories_of(job, asked), kept=not hurried, deadline=deadline)
+        start = begin(job, opened, scales[0], memories, kept=not hurried, shared=own.shared, deadline=deadline)
         if hurried and len(opened):
             first = first_designs(start, asked, scales, engine)
             if ending is not None:
                 ending.prepare(first, deadline)
                 start.deadline = first.deadline
-            keep_times(start, None)
+            keep_times(start, own.shared)
         if len(opened):
             start.set_bounds(bounds_on(start, np.arange(len(opened)), start.times, [np.inf] * len(start.times)))
     except OutOfTime:
@@ -158,7 +204,7 @@ def front(
         return first
     state = front_state(start, asked, scales)
     try:
-        while units := _next(state) if state.evaluated else _first(state):
+        while units := _next(state) if state.evaluated else before or _first(state):
             state.deadline.check()
             _open(state, units, engine, journal)
             if ending is not None and deadline.is_set:

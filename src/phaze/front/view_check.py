@@ -18,6 +18,7 @@ from phaze.search.code import code_digest
 from phaze.search.configurations import ConfigurationPlan
 from phaze.search.plain_path import NEAR
 from phaze.search.reference import way_of
+from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
 from phaze.search.view_check import check_text
 from phaze.search.witness import chip_of, seconds_score
@@ -28,8 +29,9 @@ PROVED = "python -m phaze.check says whether its certificate holds"
 def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> StatedDesign | str:
     """A design recomputed from the chip, memory and configurations that it names, or what is wrong with it."""
     plain, job = front.plain, front.plain.job
-    number, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
-    if type(number) is not int or not 0 <= number < front.chips or size not in job.hbm_bytes:
+    called, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
+    number = plain.opened.index_of(called) if type(called) is int else None
+    if number is None or size not in job.hbm_bytes:
         return "chip: no chip and memory of the study"
     hbm = job.hbm_bytes.index(size)
     if not float(plain.rates(number, hbm).rate) < np.inf:
@@ -111,14 +113,16 @@ def _same_designs(
 
 
 def _proof_tables(
-    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], left_out: int
+    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], opened: EnumeratedSpace
 ) -> list[str]:
     """What of the tables of the proof contradicts the designs, the space, or itself."""
-    said, units, gap = document["certificate"], measures.chips * len(measures.memories), measures.job.gap
+    said, units, gap = document["certificate"], opened.total * len(measures.memories), measures.job.gap
     if said["asked_gap"] != gap or said["units"] != units or not 0 <= said["gap"] <= 1:
         return ["certificate: its units, asked_gap or gap are not those of the study"]
     counts = [said["closed"][key] for key in said["closed"]]
-    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) != units + left_out:
+    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) != units + sum(
+        opened.left_out.values()
+    ):
         return [f"certificate.closed: it does not count {units} units"]
     first = next((at for at, metric in enumerate(measures.asked.of) if metric.kind is not None), 0)
     metric = measures.asked.of[first]
@@ -141,7 +145,7 @@ def check_front_view(
     wrong = (
         wrong
         or _same_designs(front, designs, document, certificate)
-        or _proof_tables(measures, designs, document, sum(front.plain.opened.left_out.values()))
+        or _proof_tables(measures, designs, document, front.plain.opened)
     )
     if wrong:
         return wrong

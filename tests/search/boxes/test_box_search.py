@@ -47,7 +47,7 @@ def _spaces(draw: st.DrawFn) -> Space:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn) -> SearchJob:
+def box_jobs(draw: st.DrawFn) -> SearchJob:
     """A search under published or cluster rules, any objective, one or two models."""
     kind = draw(st.sampled_from(["made", "traced", "cluster", "several"]))
     if kind == "several":
@@ -69,14 +69,14 @@ EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scop
 
 
 @settings(EVERY, max_examples=4)
-@given(job=_jobs())
+@given(job=box_jobs())
 def test_the_answer_by_boxes_is_that_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
     check_against_exhaustive(job)
 
 
 @pytest.mark.slow
 @settings(EVERY, max_examples=60)
-@given(job=_jobs())
+@given(job=box_jobs())
 def test_many_answers_by_boxes_are_those_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
     check_against_exhaustive(job)
 

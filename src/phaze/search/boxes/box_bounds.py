@@ -58,13 +58,13 @@ def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: AnyB
     return times if energy is None else replace(times, dynamic_j=box_joules(own, boxes, constants, energy))
 
 
-def _last_s(question: BoxQuestion, model: int, rates: Rates, cut: float) -> Floats:
+def _last_s(question: BoxQuestion, rates: Rates, cut: Floats) -> Floats:
     """The batch time of a model from which on a box of one model is of no interest; with several there is none."""
     count = rates.rate.shape[1]
-    if len(question.job.models) > 1 or not cut < np.inf:
+    if len(question.job.models) > 1:
         return np.full(count, np.inf)
     fastest = Rates(rates.rate.min(axis=0), rates.weight, rates.delays)
-    return np.asarray(fastest.last_s(np.full(count, cut), 0.0) * (1 + 1e-6))
+    return np.where(cut < np.inf, fastest.last_s(cut, 0.0) * (1 + 1e-6), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +95,48 @@ def box_times(question: BoxQuestion, some: Boxes) -> BoxTimes:
 def box_scores(question: BoxQuestion, boxes: BoxTimes, cut: float, near: float, only: Flags, finer: bool) -> Floats:
     """What no chip of the boxes of ``only`` scores below, or a value above ``near``; infinite where nothing fits, and 0
     for other boxes. Those that ``cut`` leaves open are not bounded any better than that."""
+    return np.asarray(
+        box_values(question, boxes, ((boxes.rates, question.scale),), (near, cut), only, finer)[0].min(axis=0)
+    )
+
+
+def box_values(
+    question: BoxQuestion,
+    boxes: BoxTimes,
+    measured: Sequence[tuple[Rates, Scale]],
+    reach: tuple[Floats | float, Floats | float],
+    only: Flags,
+    finer: bool,
+) -> Floats:
+    """What no chip of the boxes of ``only`` goes below with each memory in some values of a run, [values, memories,
+    boxes], each given by its rates on boxes and how models count together; infinite where nothing fits, and 0 for other
+    boxes. ``reach``, of all boxes or of each: up to which of the first value bounds are worked out, and below which it
+    is enough that some memory has one."""
     hbm = [question.job.hbm_bytes[at] for at in question.memories]
-    scores = np.zeros(len(boxes))
+    found = np.zeros((len(measured), len(hbm), len(boxes)))
+    near, cut = (np.broadcast_to(np.asarray(one, np.float64), len(boxes)) for one in reach)
     for index, tasks, times in boxes.networks:
         some = np.flatnonzero(only[index])
         if not len(some):
             continue
-        rates, least = Rates(boxes.rates.rate[:, index[some]], boxes.rates.weight, boxes.rates.delays), list[Floats]()
+        own = index[some]
+        rates, least = [_taken(one, own) for one, _ in measured], list[list[Floats]]([] for _ in measured)
+        limits_s = (_last_s(question, rates[0], near[own]), _last_s(question, rates[0], cut[own]))
         for model, task in enumerate(tasks):
-            own = [time.taken(some) for time in times[model]]
-            limits = [_last_s(question, model, rates, score) for score in (near, cut)]
-            least.append(_values(question, task, own, hbm, rates, (limits[0], limits[1]), finer))
-        scores[index[some]] = question.scale.score(np.stack(least)).min(axis=0)
-    return scores
+            taken = [time.taken(some) for time in times[model]]
+            bounds, floors = _bounds(question, task, taken, hbm, rates[0], limits_s, finer)
+            for values, one in zip(least, rates, strict=True):
+                values.append(np.asarray(one.value(bounds, floors).min(axis=0)))
+        for row, (_, scale) in enumerate(measured):
+            found[row][:, own] = scale.score(np.stack(least[row]))
+    return found
 
 
-def _values(
+def _taken(rates: Rates, index: Integers) -> Rates:
+    return Rates(rates.rate[:, index], rates.weight, rates.delays)
+
+
+def _bounds(
     question: BoxQuestion,
     task: ModelTask,
     times: Sequence[GraphTimes],
@@ -118,9 +144,9 @@ def _values(
     rates: Rates,
     limits_s: tuple[Floats, Floats],
     finer: bool,
-) -> Floats:
-    """Bounds on a model's value with each memory, [memories, boxes]; up to which batch time, and below which it is
-    enough that there is one."""
+) -> tuple[Floats, Floats]:
+    """Bounds on the batch time of a model's configurations with each memory, [configurations, memories, boxes], and on
+    their joules [configurations, 1, boxes]; up to which batch time, and below which it is enough that there is one."""
     near_s, open_s = limits_s
     bounds = np.full((len(task.configurations), len(hbm), len(near_s)), np.inf)
     alone = len(question.job.models) == 1 and question.energy is None
@@ -131,5 +157,4 @@ def _values(
         found = model_bounds(task, some, sizes, near_s[chips], finer, question.deadline, enough)
         bounds[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found
     graphs = [configuration.graph for configuration in task.configurations]
-    floors = model_floors(task, times)[graphs][:, None, :]
-    return np.asarray(rates.value(bounds, floors).min(axis=0))
+    return bounds, model_floors(task, times)[graphs][:, None, :]

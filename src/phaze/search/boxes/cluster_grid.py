@@ -34,6 +34,7 @@ from phaze.hardware.silicon.columns import (
     edge_areas,
     edge_columns,
     held_clocks,
+    power_over,
 )
 from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.power import LEAST_SHARE, MOST_SHARING, OPERAND_BYTES
@@ -68,6 +69,7 @@ class ClusterCorners:
     idle_w: Floats
     held_hz: Floats
     least_hz: Floats
+    least_w: Floats
     unit_rate: Floats
     lane_rate: Floats
     ports: Floats
@@ -188,6 +190,9 @@ class ClusterGrid:
             return self.factors.clock * held_clocks(low, self.node, drawn.power(array_j, lanes_j))
 
         slowest = held(greatest, most_j, np.minimum(lanes, high.clusters * high.lanes) * greatest.lane_j) * (1 - SLACK)
+        least_hz = np.maximum(slowest, self.factors.clock * LEAST_SHARE * low.clock_hz * (1 - SLACK))
+        # A chip that draws no less a cycle, at a clock that is no lower.
+        watts = power_over(least.power(least.array_j, vector_j), self.node, least_hz / self.factors.clock)
         return ClusterCorners(
             low=low,
             high=high,
@@ -197,7 +202,8 @@ class ClusterGrid:
             cluster_mm2=inside,
             idle_w=least.idle_w,
             held_hz=held(least, least.array_j, vector_j) * (1 + SLACK),
-            least_hz=np.maximum(slowest, self.factors.clock * LEAST_SHARE * low.clock_hz * (1 - SLACK)),
+            least_hz=least_hz,
+            least_w=watts * (1 - SLACK),
             unit_rate=units * held(least, units * least.unit_j, vector_j) * (1 + SLACK),
             lane_rate=lanes * held(least, least.array_j, lanes * least.lane_j) * (1 + SLACK),
             ports=self._clusters(boxes, True, _itself, True),

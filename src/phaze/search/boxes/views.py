@@ -46,6 +46,12 @@ class _CoreCorners:
     def rated(self) -> SpaceChips:
         return self.view.rated(self.own)
 
+    def least_mm2(self) -> Floats:
+        return self.own.low.area_mm2
+
+    def least_w(self) -> Floats:
+        return self.rated().design_w()
+
 
 @dataclass(frozen=True, slots=True)
 class _ClusterCorners:
@@ -66,6 +72,12 @@ class _ClusterCorners:
 
     def rated(self) -> BoxMaking:
         return BoxMaking(self.view, self.own)
+
+    def least_mm2(self) -> Floats:
+        return self.own.area_mm2
+
+    def least_w(self) -> Floats:
+        return self.own.least_w
 
 
 AnyCorners = _CoreCorners | _ClusterCorners

@@ -9,8 +9,8 @@
 The cut-off is that of the first incumbent, so what is pruned depends on neither workers nor interruptions.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from phaze.search.boxes.views import AnyGrid, kept_boxes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 # Boxes bounded in one piece: enough that arrays are long, few enough that they are some MB.
 BATCH = 4_096
 # Boxes that the beam keeps at each step; more find no better incumbent, and take longer.
@@ -34,15 +35,10 @@ class Walked:
     """What a walk found: boxes looked at, the least bound of those pruned, combinations of pruned boxes whose bound is
     near the best score, and places of the chips that are left, [chips, axes]."""
 
+    places: Integers
     boxes: int = 0
     least: float = float("inf")
     near: float = 0.0
-    left: list[Integers] = field(default_factory=list)
-
-    @property
-    def places(self) -> Integers:
-        """The chips that are left, by their combination's number."""
-        return np.concatenate(self.left)
 
 
 def inside(view: AnyGrid, boxes: Boxes) -> Boxes:
@@ -96,10 +92,9 @@ def _batches(boxes: Boxes) -> Iterator[Boxes]:
         yield boxes.taken(slice(start, start + BATCH))
 
 
-def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
-    """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned boxes matter."""
-    found, view = Walked(), question.view
-    waiting = list(_batches(first_boxes(view)))
+def chips_left(view: AnyGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
+    """Places of the chips that stand alone in boxes which ``pruned`` leaves, [chips, axes]; others are cut in two."""
+    waiting, left = list(_batches(first_boxes(view))), [np.empty((0, len(view.values)), np.int64)]
     while waiting:
         boxes = waiting.pop()
         while len(boxes) < BATCH and waiting:  # arrays that are long cost less by the box
@@ -107,16 +102,27 @@ def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
         if len(boxes) > BATCH:
             waiting.append(boxes.taken(slice(BATCH, None)))
             boxes = boxes.taken(slice(0, BATCH))
-        found.boxes += len(boxes)
-        scores = _bounds(question, boxes, cut, near)
-        pruned = scores > cut
-        found.least = min(found.least, float(scores[pruned].min(initial=np.inf)))
-        found.near += float(boxes.taken(pruned & (scores <= near)).sizes.sum())
-        boxes = boxes.taken(~pruned)
+        boxes = boxes.taken(~pruned(boxes))
         single = boxes.alone
-        found.left.append(boxes.low[single])
+        left.append(boxes.low[single])
         boxes = boxes.taken(~single)
         if len(boxes):
             split = inside(view, halves(view, boxes))
             waiting += list(_batches(split)) if len(split) else []
+    return np.concatenate(left)
+
+
+def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
+    """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned boxes matter."""
+    found = Walked(np.empty((0, len(question.view.values)), np.int64))
+
+    def pruned(boxes: Boxes) -> Flags:
+        found.boxes += len(boxes)
+        scores = _bounds(question, boxes, cut, near)
+        out = scores > cut
+        found.least = min(found.least, float(scores[out].min(initial=np.inf)))
+        found.near += float(boxes.taken(out & (scores <= near)).sizes.sum())
+        return np.asarray(out)
+
+    found.places = chips_left(question.view, pruned)
     return found

@@ -1,0 +1,123 @@
+r"""The boxes of a space against designs that are known of a front: what a design closes as a whole is pruned.
+
+    area, power, price, carbon of making   of the low corner of a box, with each memory
+    metrics of a run                       the bounds of a search on the box (:mod:`phaze.search.boxes.box_bounds`);
+                                           of several metrics the least of all configurations in each
+
+No chip of a box has less, so a box is closed where with every memory it is above a limit, or some design closes its
+bounds as it closes those of a unit (:mod:`phaze.front.order`). Where a design equals them in every metric it does not,
+for the box may hold the one that comes first by number. Bounds on batch times are worked out only as far as designs
+that are no worse elsewhere leave a chance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phaze.front.measures import limit_of
+from phaze.front.metrics import Metric, RequestedMetrics
+from phaze.front.order import closed, steps
+from phaze.search.boxes.box_bounds import BoxQuestion, box_times, box_values
+from phaze.search.boxes.box_grid import Boxes
+from phaze.search.boxes.views import AnyCorners, corners_of
+from phaze.search.objective import Objective, Rates, Scale
+from phaze.search.rates import rates_of
+from phaze.search.state import TIE
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontBoxes:
+    """The boxes of a front's space, and the designs that are known, [metrics of the front, designs]; ``scales`` by
+    metric of a run."""
+
+    question: BoxQuestion
+    asked: RequestedMetrics
+    scales: tuple[Scale, ...]
+    points: Floats
+
+    def pruned(self, boxes: Boxes) -> Flags:
+        """Which boxes hold no design of the front but those that are known."""
+        corners = corners_of(self.question.view, boxes)
+        lower, out = self._known(corners)
+        found = np.asarray(out.all(axis=0))
+        some = np.flatnonzero(~found)
+        if len(some):
+            found[some] = self._closed(boxes.taken(some), corners.taken(some), lower[:, :, some], out[:, some])
+        return found
+
+    def _known(self, corners: AnyCorners) -> tuple[Floats, Flags]:
+        """Lower bounds [metrics measured, memories, boxes], those of a run zero, and what is above a limit on what is
+        known of it [memories, boxes]."""
+        sizes = [self.question.job.hbm_bytes[at] for at in self.question.memories]
+        measured = self.asked.measured
+        lower = np.zeros((len(measured), len(sizes), len(corners.own)))
+        for row, metric in enumerate(measured):
+            if metric.kind is None:
+                lower[row] = known_of(metric, corners, sizes)
+        out = np.zeros(lower.shape[1:], np.bool_)
+        for metric, value in self.asked.within:
+            if metric.kind is None:
+                out |= known_of(metric, corners, sizes) > value * (1 + TIE)
+        return lower, out
+
+    def _closed(self, boxes: Boxes, corners: AnyCorners, lower: Floats, out: Flags) -> Flags:
+        question, asked = self.question, self.asked
+        job, every = question.job, np.ones(len(boxes), np.bool_)
+        rated, sizes, devices = corners.rated(), list(job.hbm_bytes), job.models[0].training.devices
+        kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
+        each = [rates_of(Objective(kind), rated, sizes, devices) for kind in kinds]
+        rates = [Rates(one.rate[list(question.memories)], one.weight, one.delays) for one in each]
+        measured, cuts = list(zip(rates, self.scales, strict=True)), self._cuts(lower)
+        times, reach = box_times(question, boxes), (cuts.max(axis=0), cuts.min(axis=0))
+        rows = [asked.measured.index(metric) for metric in asked.runs]
+        lower[rows] = box_values(question, times, measured, reach, every, False)
+        found = self._hopeless(lower, out)
+        left = ~found & np.isfinite(reach[0])
+        if len(asked.runs) == 1 and left.any():
+            finer = box_values(question, times, measured, reach, left, True)
+            lower[rows] = np.maximum(lower[rows], finer)
+            found = self._hopeless(lower, out)
+        return found
+
+    def _cuts(self, lower: Floats) -> Floats:
+        """The score that boxes must not exceed with each memory, [memories, boxes]: a limit, and what designs no worse
+        elsewhere have; infinite where several metrics come with a run."""
+        runs, weighed = self.asked.runs, len(self.asked.of)
+        row, limits = self.asked.measured.index(runs[0]), self._limits()
+        cuts = np.full(lower.shape[1:], np.inf if len(runs) > 1 else limits[row])
+        if len(runs) > 1 or row >= weighed:
+            return cuts
+        others = [at for at in range(weighed) if at != row]
+        known, own = steps(self.points[others]), steps(lower[others])
+        room = 1 - self.question.job.gap if self.question.job.gap > 0 else 1 + TIE
+        for at in range(self.points.shape[1]):
+            covered = (known[:, at, None, None] <= own).all(axis=0)
+            cuts = np.where(covered, np.minimum(cuts, self.points[row, at] * room), cuts)
+        return cuts
+
+    def _limits(self) -> Floats:
+        named = {metric: limit_of(self.question.job, metric, value) for metric, value in self.asked.within}
+        return np.array([named.get(metric, np.inf) for metric in self.asked.measured])
+
+    def _hopeless(self, lower: Floats, out: Flags) -> Flags:
+        """Boxes that with every memory are above a limit, do not fit, or are closed by a design."""
+        flat, weighed = lower.reshape(len(lower), -1), len(self.asked.of)
+        beyond = ~(flat <= self._limits()[:, None]).all(axis=0) | ~np.isfinite(flat).all(axis=0)
+        numbers, run = np.arange(self.points.shape[1]), np.array([one.kind is not None for one in self.asked.of])
+        first = np.full(flat.shape[1], -1)
+        own = closed(steps(self.points), numbers, flat[:weighed], first, run, self.question.job.gap)
+        return np.asarray(((beyond | own).reshape(out.shape) | out).all(axis=0))
+
+
+def known_of(metric: Metric, corners: AnyCorners, sizes: list[int]) -> Floats:
+    """What no chip of boxes is below in a metric that is known of it, with each memory, [memories, boxes]."""
+    if metric.name in ("price", "embodied"):
+        rated = corners.rated()
+        making = rated.making_usd if metric.name == "price" else rated.making_kgco2e
+        return np.stack([making(size) for size in sizes])
+    values = corners.least_mm2() if metric.name == "area" else corners.least_w()
+    return np.broadcast_to(values, (len(sizes), len(values)))
