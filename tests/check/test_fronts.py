@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from phaze.check import larger
 from phaze.check.verdict import check
 from tests.check.forge import Forgery, Papers, every_day
 from tests.check.front_forgeries import EITHER, OF_CLUSTERS, OF_CORES
@@ -50,6 +51,25 @@ def test_a_forged_front_of_cores_does_not_hold(name: str, cores: Path, tmp_path:
 @pytest.mark.parametrize("name", every_day([*EITHER, *OF_CLUSTERS], 7))
 def test_a_forged_front_of_clusters_does_not_hold(name: str, clusters: Path, tmp_path: Path) -> None:
     _refused({**EITHER, **OF_CLUSTERS}[name], clusters, tmp_path)
+
+
+@pytest.fixture
+def by_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every front of chips of cores is proved by boxes."""
+    monkeypatch.setattr(larger, "MOST_CHIPS", 0)
+
+
+def test_a_good_front_holds_by_boxes(cores: Path, by_boxes: None) -> None:
+    found = check(cores)
+    assert found.holds and found.counted is not None and found.counted.boxes > 0, found.sentence()
+    assert found.proved == found.chips == found.counted.combinations
+    assert found.designs == len(Papers(cores).certificate["front"]) and "boxes" in found.sentence()
+    assert check(cores, quick=True).designs == found.designs
+
+
+@pytest.mark.parametrize("name", every_day([*EITHER, *OF_CORES], 5))
+def test_a_forged_front_of_cores_does_not_hold_by_boxes(name: str, cores: Path, by_boxes: None, tmp_path: Path) -> None:
+    _refused({**EITHER, **OF_CORES}[name], cores, tmp_path)
 
 
 def _refused(forgery: Forgery, good: Path, folder: Path) -> None:

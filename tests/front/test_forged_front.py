@@ -12,7 +12,7 @@ from phaze.cli.main import app
 from phaze.search.result import written
 from phaze.search.view_check import check_text
 from tests.conftest import Ran
-from tests.front.test_front_command import _made
+from tests.front.test_front_command import made_study
 from tests.search.test_verify import changed_documents
 
 
@@ -20,7 +20,16 @@ from tests.search.test_verify import changed_documents
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished front."""
     where = tmp_path_factory.mktemp("front")
-    arguments = ["front", str(_made(where)), "--of", "throughput,area", "--out", str(where / "one"), "--workers", "1"]
+    arguments = [
+        "front",
+        str(made_study(where)),
+        "--of",
+        "throughput,area",
+        "--out",
+        str(where / "one"),
+        "--workers",
+        "1",
+    ]
     assert exit_code_of(app, arguments) == 0
     return where / "one"
 

@@ -1,6 +1,8 @@
-"""Fronts of spaces that are looked at in boxes: the designs of a front that looks at every chip, and no chip is lost."""
+"""Fronts of spaces that are looked at in boxes: the designs of one that looks at every chip, and no chip is lost."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,16 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from phaze.check import larger
 from phaze.front import boxed
-from phaze.front.answer import front_document
-from phaze.front.certificate import closed_units
 from phaze.front.metrics import RequestedMetrics, asked_of
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
 from phaze.search.boxes import opening
+from phaze.search.deadline import OutOfTime
 from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
-from tests.front.test_front import FRONTS
+from tests.conftest import Ran
+from tests.front.test_front import FRONTS, small_job
+from tests.front.test_front_command import made_study
 from tests.search.boxes.conftest import small_boxes
 from tests.search.boxes.test_box_search import box_jobs
 
@@ -84,3 +88,65 @@ def test_many_fronts_by_boxes_are_those_of_every_chip(
     small_boxes: None, coarse_grid: None, job: SearchJob, of: tuple[str, ...], within: list[str]
 ) -> None:
     _check(job, of, within)
+
+
+@pytest.mark.parametrize("of", [("throughput", "area"), ("throughput", "energy", "price")])
+def test_no_design_of_the_coarse_grid_is_needed(small_boxes: None, coarse_grid: None, of: tuple[str, ...]) -> None:
+    """Limits that nothing of the coarse grid is within: what is left of the space has the front."""
+    job = small_job(1)
+    every = _found(job, asked_of(of, []), False)
+    row = every.asked.measured.index(every.asked.runs[0])
+    best = 64 / float(every.archive.values[row].min()) * (1 - 1e-6)
+    _check(job, of, [f"throughput={best!r}"])
+
+
+def _points(folder: Path) -> list[dict[str, Any]]:
+    """Designs without what numbers chips and counts rivals."""
+    document = json.loads((folder / "front.json").read_text())
+    for point in document["points"]:
+        del point["chip"]["number"], point["certificate"]
+    found: list[dict[str, Any]] = document["points"]
+    return found
+
+
+def test_a_front_by_boxes_is_written_verified_resumed_and_seen_when_changed(
+    small_boxes: None, coarse_grid: None, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(name: str) -> tuple[object, ...]:
+        return ("front", study, "--of", "throughput,price", "--out", tmp_path / name, "--workers", "1")
+
+    study, few = made_study(tmp_path), 1 << 40
+    assert phaze(*command("boxes")).code == 0
+    text = (tmp_path / "boxes" / "front.json").read_text()
+    assert phaze("verify", tmp_path / "boxes").code == 0, "chip by chip, numbers of combinations aside"
+    monkeypatch.setattr(larger, "MOST_CHIPS", 0)
+    proved = phaze("verify", tmp_path / "boxes")
+    assert proved.code == 0 and " boxes " in " ".join(proved.out.split()), proved.out
+    assert phaze(*command("boxes")).code == 0
+    assert (tmp_path / "boxes" / "front.json").read_text() == text, "it goes on from its journal"
+    assert phaze("report", tmp_path / "boxes", "--design", "0", "--out", tmp_path / "design.html").code == 0
+    document = json.loads(text)
+    document["points"][0]["chip"]["number"] += 1
+    (tmp_path / "boxes" / "front.json").write_text(json.dumps(document, indent=2) + "\n")
+    assert phaze("verify", tmp_path / "boxes").code == 1
+    (tmp_path / "boxes" / "front.json").write_text(text)
+    monkeypatch.setattr(opening, "BOXED", few)
+    assert phaze(*command("every")).code == 0
+    assert _points(tmp_path / "every") == _points(tmp_path / "boxes")
+    closed = [json.loads((tmp_path / one / "front.json").read_text())["certificate"] for one in ("every", "boxes")]
+    assert closed[0]["units"] == closed[1]["units"]
+    assert sum(closed[0]["closed"].values()) == sum(closed[1]["closed"].values())
+
+
+def test_a_front_out_of_time_before_its_boxes_says_that_all_else_is_open(
+    small_boxes: None, coarse_grid: None, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(boxed, "chips_left", late)
+    out = tmp_path / "run"
+    ran = phaze("front", made_study(tmp_path), "--of", "throughput,area", "--out", out, "--time", "1000")
+    assert ran.code == 0, ran.err
+    proof = json.loads((out / "front.json").read_text())["certificate"]
+    assert proof["gap"] == 1.0 and proof["closed"]["open"] > 0

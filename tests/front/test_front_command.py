@@ -29,7 +29,7 @@ from tests.search.test_study import SPACE
 from tests.search.test_verify import STUDY
 
 
-def _made(folder: Path) -> Path:
+def made_study(folder: Path) -> Path:
     (folder / "space.toml").write_text(SPACE)
     (folder / "study.toml").write_text(STUDY.format(folder=folder) + "[search]\nround_size = 2\n")
     return folder / "study.toml"
@@ -39,7 +39,7 @@ def _made(folder: Path) -> Path:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Finished fronts: of one metric of a run, and of two."""
     where = tmp_path_factory.mktemp("front")
-    study = _made(where)
+    study = made_study(where)
     for name, of in (("one", "throughput,area"), ("two", "throughput,carbon,area")):
         arguments = ["front", str(study), "--of", of, "--out", str(where / name), "--workers", "1"]
         assert exit_code_of(app, arguments) == 0
@@ -166,7 +166,7 @@ def test_a_journal_that_was_changed_is_not_believed(folder: Path, tmp_path: Path
 
 
 def test_one_sentence_where_there_is_no_front(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
-    study = _made(tmp_path)
+    study = made_study(tmp_path)
     for arguments, code, said in (
         (("--of", "throughput"), 2, "one metric alone"),
         (("--of", "throughput,speed"), 2, "speed"),
@@ -186,7 +186,7 @@ def test_one_sentence_where_there_is_no_front(tmp_path: Path, phaze: Callable[..
 
 
 def test_a_front_killed_at_any_moment_goes_on(tmp_path: Path) -> None:
-    study = _made(tmp_path)
+    study = made_study(tmp_path)
 
     def start(out: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "phaze", "front", str(study), "--of", "throughput,area,price"]
