@@ -24,6 +24,7 @@ from tests.front.test_front import FRONTS, small_job
 from tests.front.test_front_command import made_study
 from tests.search.boxes.conftest import small_boxes
 from tests.search.boxes.test_box_search import box_jobs
+from tests.search.boxes.test_cluster_search import cluster_box_jobs
 
 __all__ = ["small_boxes"]
 EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -79,6 +80,25 @@ def test_a_front_by_boxes_is_that_of_every_chip(
     small_boxes: None, coarse_grid: None, job: SearchJob, of: tuple[str, ...], within: list[str]
 ) -> None:
     _check(job, of, within)
+
+
+@settings(EVERY, max_examples=2)
+@given(job=cluster_box_jobs(), of=st.sampled_from(FRONTS), within=st.sampled_from(LIMITS))
+def test_a_front_of_clusters_by_boxes_is_that_of_every_chip(
+    small_boxes: None, coarse_grid: None, job: SearchJob, of: tuple[str, ...], within: list[str]
+) -> None:
+    if len(enumerate_space(job.space)):
+        _check(job, of, within)
+
+
+@pytest.mark.slow
+@settings(EVERY, max_examples=40)
+@given(job=cluster_box_jobs(), of=st.sampled_from(FRONTS), within=st.sampled_from(LIMITS))
+def test_many_fronts_of_clusters_by_boxes_are_those_of_every_chip(
+    small_boxes: None, coarse_grid: None, job: SearchJob, of: tuple[str, ...], within: list[str]
+) -> None:
+    if len(enumerate_space(job.space)):
+        _check(job, of, within)
 
 
 @pytest.mark.slow

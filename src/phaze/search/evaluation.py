@@ -190,13 +190,11 @@ class ChipEvaluation:
         key, own = (model, graph), self.tasks[model].graphs[graph]
         if key in self.layers or own.has_formula or self.known.scheduler != "exact":
             return None
-        shared = self.known.duals.get((model, graph, self.chip))
-        if shared is not None:
-            return shared
-        if key not in self.bounded:
+        found = self.known.duals.get((model, graph, self.chip), self.bounded.get(key))
+        if found is None:
             costs = self._costs(model, graph)
-            self.bounded[key] = layer_bounds(self.tasks[model], own, self.arrays, DUAL, costs=costs)
-        return self.bounded[key]
+            found = self.bounded[key] = layer_bounds(self.tasks[model], own, self.arrays, DUAL, costs=costs)
+        return found
 
     def too_slow(self, model: int, configuration: int, hbm: int, below_s: float) -> bool:
         """Whether no plan takes less than ``below_s``, as far as that shows before any schedule is exact."""

@@ -100,7 +100,7 @@ def kept_of(space: Space) -> FeasibleChips:
     count = len(grid_of(space))
     if count > MOST_LISTED:
         seen = f"there are {count:.3g} combinations, and every chip is evaluated"
-        raise InputError("axes", seen, f"give at most {MOST_LISTED:.0e}, or search without a front")
+        raise InputError("axes", seen, f"give at most {MOST_LISTED:.0e}")
     return _kept(space, True)
 
 

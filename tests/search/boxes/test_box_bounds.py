@@ -13,6 +13,7 @@ from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
 from phaze.search.boxes.box_costs import box_chips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, box_grid, halves, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
+from phaze.search.boxes.views import corners_of
 from phaze.search.energy import layer_floors
 from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.objective import KINDS, Kind, Objective
@@ -62,6 +63,10 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
     corners, chips = view.corners(boxes), view.opened(view.chips(places))
     arrays, virtual = chips.arrays(), box_chips(view, corners)
     assert view.kept(corners).all()
+    least, slack = corners_of(view, boxes), 1 + 1e-12
+    assert (least.least_mm2() <= chips.area_mm2 * slack).all() and (least.least_w() <= chips.design_w() * slack).all()
+    for making in ("making_usd", "making_kgco2e"):
+        assert (getattr(least.rated(), making)(GIB) <= getattr(chips, making)(GIB) * slack).all()
     for graph in task.graphs:
         constants = task.training.constants
         low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)

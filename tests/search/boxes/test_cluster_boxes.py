@@ -70,7 +70,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     slack = 1 + 1e-12
     assert view.kept(corners).all()
     assert (corners.area_mm2 <= found.area_mm2 * slack).all() and (corners.most_mm2 * slack >= found.area_mm2).all()
-    assert (corners.die_mm2 <= found.die_mm2 * slack).all()
+    assert (corners.die_mm2 <= found.die_mm2 * slack).all() and (corners.least_w <= chips.design_w() * slack).all()
     held = found.held_hz * factors.clock
     assert (corners.least_hz <= held * slack).all() and (held <= corners.held_hz * slack).all()
     assert (held * found.chips.clusters * found.chips.macs <= corners.unit_rate * slack).all()

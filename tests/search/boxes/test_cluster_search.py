@@ -41,7 +41,7 @@ def _spaces(draw: st.DrawFn) -> SpaceOfClusters:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn) -> SearchJob:
+def cluster_box_jobs(draw: st.DrawFn) -> SearchJob:
     """A search under any schedule rule and objective, one or two models."""
     schedule = draw(st.sampled_from(SCHEDULES))
     names = draw(st.sampled_from([("gpt",), ("llama",), ("gpt", "llama")]))
@@ -62,14 +62,14 @@ def _check(job: SearchJob) -> None:
 
 
 @settings(EVERY, max_examples=2)
-@given(job=_jobs())
+@given(job=cluster_box_jobs())
 def test_the_answer_of_clusters_by_boxes_is_that_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
     _check(job)
 
 
 @pytest.mark.slow
 @settings(EVERY, max_examples=60)
-@given(job=_jobs())
+@given(job=cluster_box_jobs())
 def test_many_answers_of_clusters_by_boxes_are_those_of_exhaustive_evaluation(
     small_boxes: None, job: SearchJob
 ) -> None:
