@@ -108,7 +108,14 @@ def test_a_folder_without_a_run_is_refused(given: str, phaze: Callable[..., Any]
 def test_a_result_that_was_changed_is_refused(phaze: Callable[..., Any], tmp_path: Path) -> None:
     run = small_run(tmp_path)
     result = json.loads((run / "result.json").read_text())
-    result["models"][0]["plan"]["batch_s"] *= 1.01
+    model = result["models"][0]
+    model["plan"]["batch_s"] *= 1.01
+    (run / "result.json").write_text(json.dumps(result))
+    ran = phaze("report", run)
+    assert ran.code == 2 and "let batch_s, " in ran.err
+    model["batch_s"] *= 1.01
+    for key in ("throughput_per_s", "tokens_per_s", "tokens_per_s_per_device"):
+        model[key] /= 1.01
     (run / "result.json").write_text(json.dumps(result))
     ran = phaze("report", run)
     assert ran.code == 2

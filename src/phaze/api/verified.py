@@ -1,6 +1,7 @@
 """The certificate of a run, checked by code that shares none with the search (:mod:`phaze.check`): the verdict."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from phaze.api.plan_certificate import plan_independently
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 ANSWERS = ("result.json", "front.json", "sweep.json", "plan.json")
 """The answers that a folder may hold, one of them."""
+UNCHECKED = MappingProxyType(
+    {
+        "result.json": "Not checked: how many chips result.json calls evaluated and near ties; pages; the journal.",
+        "front.json": "Not checked: how many chips front.json calls evaluated and rivals; pages; the journal.",
+    }
+)
+"""What of a folder says what a search did, which no claim depends on."""
 NEEDED = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
 
 
@@ -49,10 +57,8 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
     return lines
 
 
-def _checked(
-    run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str | None = None
-) -> Shown:
-    """The answer of the checker; ``unchecked``: what of a plan's document was not compared with anything."""
+def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str) -> Shown:
+    """The answer of the checker; ``unchecked``: what of its folder was compared with nothing."""
     document = {
         "run": run,
         "run_id": verdict.run_id,
@@ -65,7 +71,7 @@ def _checked(
         "unproved": verdict.chips - verdict.proved,
         "gap": verdict.proved_gap,
         "objections": wrong,
-        **({} if unchecked is None else {"unchecked": unchecked}),
+        "unchecked": unchecked,
     }
 
     def show(console: "Console") -> None:
@@ -131,4 +137,4 @@ def verified(
         verdict, wrong = front_independently(run, study, quick, result, text, progress)
     else:
         verdict, wrong = independently(run, study, quick, result, text, progress)
-    return _checked(run, verdict, wrong, result)
+    return _checked(run, verdict, wrong, result, UNCHECKED[kind])

@@ -48,6 +48,11 @@ class JobPlanTable(PlanTable, FiguresTable):
     choices: ChoicesTable | None = None
     job: dict[str, Any]
 
+    @model_validator(mode="after")
+    def _rates(self) -> "JobPlanTable":
+        self.require_rates(self.batch_s)
+        return self
+
 
 class ShownSplit(SplitTable):
     """A split beside a plan that is printed."""

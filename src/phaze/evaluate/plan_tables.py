@@ -12,6 +12,8 @@ from phaze.graph.ir import Attention
 from phaze.hardware.stack import PipelineFamily
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
+AGREEMENT = 1e-9
+"""A rate that follows from a time may differ from it by rounding."""
 # What a shortage of memory is made of.
 TERMS = ("parameters", "gradients", "optimizer", "activations", "in_flight", "reserve")
 
@@ -131,6 +133,13 @@ class FiguresTable(Loose):
     flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
     run_flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
     training_run: TrainingRunTable | None = None
+
+    def require_rates(self, batch_s: float) -> None:
+        """Refuse tokens a second that are not those of the step time."""
+        rate = self.batch * self.sequence / batch_s
+        for key, true in (("tokens_per_s", rate), ("tokens_per_s_per_device", rate / self.devices_used)):
+            if abs((said := getattr(self, key)) - true) > AGREEMENT * true:
+                raise ValueError(f"let {key}, {said:.9g}, be that of batch, sequence and batch_s, {true:.9g}")
 
 
 class OtherPlanTable(PlanTable, FiguresTable):

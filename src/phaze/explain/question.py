@@ -38,13 +38,17 @@ from phaze.search.state import SearchState
 from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import question_in
 
+AGREEMENT = 1e-9
+"""A score that is found anew is the same sum in another order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of every chip's score,
     infinite where a model does not fit. ``number`` is the place of its chip.
 
-    ``boxed``: the space was looked at in boxes, and ``opened`` are the chips that they left alone.
+    ``boxed``: the space was looked at in boxes, and ``opened`` are the chips that they left alone. ``gap``: how far the
+    run says that it is proved.
     """
 
     job: SearchJob
@@ -56,6 +60,7 @@ class Question:
     plans: tuple[str, ...]
     bounds: NDArray[np.float64]
     boxed: bool = False
+    gap: float = 1.0
 
     @property
     def identity(self) -> tuple[float, ...]:
@@ -117,7 +122,19 @@ def question_of(folder: str) -> Question:
     chip, scale = opened.chip(number, int(said["chip"]["hbm_bytes"])), scale_for(job)
     plans = tuple(plan_words(model, model["plan"]) for model in said["models"])
     bounds = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    return Question(job, scale, opened, number, chip, score_on(job, scale, chip), plans, bounds, is_boxed(job.space))
+    score, stated = score_on(job, scale, chip), float(said["objective"]["score"])
+    if abs(score - stated) > AGREEMENT * score:
+        seen = f"its score is {stated:.9g} and by this phaze {score:.9g}"
+        raise InputError(f"{folder}/{RESULT}", seen, "phaze verify says what does not hold; search again")
+    gap = max(job.gap, float(said["certificate"]["gap"]))
+    return Question(job, scale, opened, number, chip, score, plans, bounds, is_boxed(job.space), gap)
+
+
+def require_best(question: Question, chip: str, gained: float) -> None:
+    """Refuse an answer that a chip of its space beats by more than the gap of the run leaves open."""
+    if (1 + gained) * (1 - question.gap) - AGREEMENT > 1:
+        seen = f"{chip} of its space is better than its answer by {gained:.3%}, and its gap is {question.gap:.3%}"
+        raise InputError(RESULT, seen, "phaze verify says what does not hold; search again")
 
 
 def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:

@@ -12,7 +12,7 @@ from phaze.explain.flatness import USUAL, flatness
 from phaze.explain.held_out import held_out
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import near_misses, neighbours
-from phaze.explain.question import Question
+from phaze.explain.question import Question, require_best
 from phaze.explain.ranges import ranges, worst_case
 from phaze.search.plausibility import axis_ends
 from phaze.search.task import SearchJob
@@ -65,6 +65,7 @@ def explanation(
     tell("neighbours")
     near = neighbours(question)
     flat = flatness(question, within, processes, tell).document()
+    require_best(question, flat["nearest"][0]["chip"], -flat["nearest"][0]["loss"])
     more = [asdict(one) for one in marginals(question, processes, tell)]
     most = question.job.space.limits
     limits = (("power", most["power"]), ("price", most["usd"]))

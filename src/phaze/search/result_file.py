@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
-from phaze.evaluate.plan_tables import FiguresTable, LeftTable, Loose, Number, PlanTable
+from phaze.evaluate.plan_tables import AGREEMENT, FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.folder import RESULT
@@ -84,6 +84,16 @@ class ModelTable(FiguresTable):
     exchange_s: NonNegative = 0.0
     exchange_hidden_s: NonNegative = 0.0
     expert_nodes: Count = 1
+
+    @model_validator(mode="after")
+    def _rates(self) -> "ModelTable":
+        self.require_rates(self.batch_s)
+        rate = self.batch / self.batch_s
+        if abs(self.batch_s - self.plan.batch_s) > AGREEMENT * self.batch_s:
+            raise ValueError(f"let batch_s, {self.batch_s:.9g}, be that of its plan, {self.plan.batch_s:.9g}")
+        if abs(self.throughput_per_s - rate) > AGREEMENT * rate:
+            raise ValueError(f"let throughput_per_s, {self.throughput_per_s:.9g}, be batch over batch_s, {rate:.9g}")
+        return self
 
     @model_validator(mode="after")
     def _exchanged(self) -> "ModelTable":
