@@ -107,7 +107,8 @@ def verify(
         gap: With ``space``: the relative gap to prove.
 
     Returns:
-        ``holds``, the ``claim`` in words, ``proved`` chips, and ``objections`` where it does not hold.
+        ``holds``, the ``claim`` in words, ``proved`` chips, ``objections`` where it does not hold, and what is
+        ``unchecked``.
 
     Examples:
         >>> import phaze
