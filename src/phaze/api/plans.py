@@ -1,6 +1,7 @@
 """``phaze.plan``: the fastest split of a training job over devices that exist."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -242,7 +243,7 @@ def planned_answer(
     from phaze.evaluate.answer import planned_document, shortage_document
     from phaze.evaluate.job_file import asked_job
     from phaze.evaluate.levers import sought_levers
-    from phaze.evaluate.plan_order import planned
+    from phaze.evaluate.plan_order import planned, rank_of
     from phaze.evaluate.request import request_of
     from phaze.evaluate.usual_plans import usual_plans
     from phaze.export.launch_files import with_launches
@@ -268,7 +269,8 @@ def planned_answer(
     if perfetto is not None:
         write_trace(perfetto, [(asked.model, best.problem, best.plan)])
     whole = planned_document(request, found, *usual_plans(request, found), asked)
-    document = with_launches({**whole, "job": asked_job(asked, request, best)})
+    whole["job"] = asked_job(asked, request, best)
+    document = with_launches(whole, partial(rank_of, request))
     if others or along:
         from phaze.evaluate.what_if import what_if
 

@@ -13,8 +13,9 @@ from phaze.dataclass import dataclass, replace
 from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.memo import Memo
 from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, family_at, parallel_rank, supply_at
-from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan import Candidate, RankAt, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.recomputing import parts_of
 from phaze.evaluate.request import Asked
@@ -119,8 +120,12 @@ def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]
     }
 
 
-def reopened(document: Mapping[str, Any], where: str) -> Reopened:
-    """The job of a plan's document (``phaze.plan/1``)."""
+def reopened(
+    document: Mapping[str, Any], where: str, memo: Memo | None = None, rank_at: RankAt | None = None
+) -> Reopened:
+    """The job of a plan's document (``phaze.plan/1``); ``memo`` keeps what the names of several lead to, ``rank_at``
+    gives ranks of the model that it names where they are at hand."""
+    memo = Memo() if memo is None else memo
     needed = ("job", "stages", "breakdown", "batch_s", "tensor", "data", "pipeline", "microbatch")
     lacking = [key for key in needed if key not in document]
     if lacking:
@@ -134,7 +139,9 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
     way = way_named(str(document.get("context_way", "ring")))
     asked = Parallel(document["tensor"], **shared, way=way, rows=rows)
     spread, microbatch = bool(document.get("sequence_parallel", False)), document["microbatch"]
-    if job.family is not None and job.sizes is not None:
+    if rank_at is not None and job.graph is None:
+        model = rank_at((document["tensor"], microbatch, spread, job.attention), asked)
+    elif job.family is not None and job.sizes is not None:
         load = family_at(job.family, job.sizes, microbatch, job.attention)
         model = parallel_rank(load, asked, job.sequence or int(job.sizes["sequence"]), spread)
     elif job.model is not None:
@@ -145,9 +152,10 @@ def reopened(document: Mapping[str, Any], where: str) -> Reopened:
         model = load_graph(job.graph)
     else:
         raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
-    chip = load_chip(job.chip)
-    cluster = grown(load_cluster(job.cluster, chip=chip), job.devices, f"{where}: job.devices")
-    stack = load_built_stack(job.stack)
+    chip = memo.take(("chip", job.chip), lambda: load_chip(job.chip))
+    named_cluster = memo.take(("cluster", job.cluster, job.chip), lambda: load_cluster(job.cluster, chip=chip))
+    cluster = grown(named_cluster, job.devices, f"{where}: job.devices")
+    stack = memo.take(("stack", job.stack), lambda: load_built_stack(job.stack))
     precision = require_priced(job.precision, stack, chip, f"{where}: job.precision")
     # The modes of its stages, which may be others than those that the stack offers to choose from.
     named = tuple(sorted({mode for stage in document["stages"] if parts_of(mode := str(stage["recompute"]))}))

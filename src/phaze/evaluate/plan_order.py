@@ -86,7 +86,7 @@ def ranks_of(request: Request) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
     for choice in choices(request):
         every = parallels(choice[0], request.contexts, request.expert, request.ways, request.rows)
         for _, alike in groupby(every, key=lambda parallel: replace(parallel, way=request.ways[0])):
-            ranks = [refusals.attempted(own, partial(_rank, request, choice, own)) for own in alike]
+            ranks = [refusals.attempted(own, partial(rank_of, request, choice, own)) for own in alike]
             models = tuple(rank for rank in ranks if rank is not None)
             if models:
                 yield choice, models
@@ -94,7 +94,8 @@ def ranks_of(request: Request) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
         refusals.require()
 
 
-def _rank(request: Request, choice: Choosing, parallel: Parallel) -> Model:
+def rank_of(request: Request, choice: Choosing, parallel: Parallel) -> Model:
+    """The rank of a choice under further degrees."""
     if (parallel.context, parallel.expert) == (1, 1) or request.rank_at is None:
         return request.model_at(*choice)
     return request.rank_at(choice, parallel)

@@ -6,6 +6,8 @@ from typing import Any
 from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.job_file import reopened
+from phaze.evaluate.memo import Memo
+from phaze.evaluate.plan import RankAt
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import plans_in
 from phaze.export import deepspeed, maxtext, megatron, torchtitan
@@ -32,13 +34,16 @@ FRAMEWORKS = (
 )
 
 
-def launches(document: Mapping[str, Any], where: str) -> tuple[LaunchText, ...]:
-    """What every framework makes of a plan that carries its job; one that does not fit is launched by none."""
+def launches(
+    document: Mapping[str, Any], where: str, memo: Memo | None = None, rank_at: RankAt | None = None
+) -> tuple[LaunchText, ...]:
+    """What every framework makes of a plan that carries its job; one that does not fit is launched by none. ``memo``,
+    ``rank_at``: as for :func:`phaze.evaluate.job_file.reopened`."""
     if document.get("shortage") is not None:
         reason = "the plan does not fit into the memory of a device"
         return tuple(LaunchText(one.key, one.name, one.file, "", reason, ()) for one in FRAMEWORKS)
     try:
-        split = planned_split(document, reopened(document, where))
+        split = planned_split(document, reopened(document, where, memo, rank_at))
     except InputError as fault:
         return tuple(LaunchText(one.key, one.name, one.file, "", _reason(fault), ()) for one in FRAMEWORKS)
     return tuple(_launch(framework, split) for framework in FRAMEWORKS)
@@ -59,15 +64,18 @@ def _reason(fault: InputError) -> str:
 def launch_texts(document: Mapping[str, Any], where: str) -> dict[str, tuple[LaunchText, ...]]:
     """The launch files of every plan in a document, by its key."""
     require_job_plan(document, where)
-    return {plan.key: launches(plan.document, where) for plan in plans_in(document)}
+    memo = Memo()
+    return {plan.key: launches(plan.document, where, memo) for plan in plans_in(document)}
 
 
-def with_launches(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with what launching means for each of its plans: by framework, the refusal and the deviations."""
+def with_launches(document: dict[str, Any], rank_at: RankAt | None = None) -> dict[str, Any]:
+    """The document with what launching means for each of its plans: by framework, the refusal and the deviations;
+    ``rank_at`` gives the ranks of its choices where they are at hand."""
+    memo = Memo()
     said = {
         id(plan.row): {
             one.key: {"refused": one.refused or None, "deviations": list(one.deviations)}
-            for one in launches(plan.document, "plan")
+            for one in launches(plan.document, "plan", memo, rank_at)
         }
         for plan in plans_in(document)
     }

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,6 +152,9 @@ class Workshop:
         self, points: Sequence[Point], keep: Callable[[Point, Mapping[str, Any]], None], watch: Watch = silent
     ) -> dict[Point, InputError]:
         """Hand the graph of every point to ``keep``, in any order; what a model refuses is returned."""
+        # Only here: most models are bundled, and it brings logging and more.
+        from concurrent.futures import ThreadPoolExecutor, as_completed
+
         failed: dict[Point, InputError] = {}
         with ThreadPoolExecutor(min(self.workers, len(points)) or 1) as pool:
             asked = {pool.submit(self._trace, point): point for point in points}
