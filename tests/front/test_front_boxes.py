@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from phaze.check import larger
-from phaze.front import boxed
+from phaze.front import boxed, run
 from phaze.front.metrics import RequestedMetrics, asked_of
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
@@ -25,6 +25,7 @@ from tests.front.test_front_command import made_study
 from tests.search.boxes.conftest import small_boxes
 from tests.search.boxes.test_box_search import box_jobs
 from tests.search.boxes.test_cluster_search import cluster_box_jobs
+from tests.search.made import made_job, made_task
 
 __all__ = ["small_boxes"]
 EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -170,3 +171,21 @@ def test_a_front_out_of_time_before_its_boxes_says_that_all_else_is_open(
     assert ran.code == 0, ran.err
     proof = json.loads((out / "front.json").read_text())["certificate"]
     assert proof["gap"] == 1.0 and proof["closed"]["open"] > 0
+
+
+def test_boxes_are_open_where_the_designs_that_closed_them_were_not_evaluated_again(
+    small_boxes: None, coarse_grid: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, asked = made_job((made_task(5),)), asked_of(("throughput", "area"), [])
+    whole = _found(job, asked, True)
+    assert whole.boxed.chips > 0 and whole.boxed.pruned
+    wanted, opening_units = len(whole.opened), run._open
+
+    def some(state: FrontState, units: list[int], *rest: Any) -> None:
+        opening_units(state, units[:1] if len(state.opened) == wanted else units, *rest)
+        if len(state.opened) == wanted:
+            raise OutOfTime
+
+    monkeypatch.setattr(run, "_open", some)
+    stopped = _found(job, asked, True)
+    assert stopped.stopped and not stopped.boxed.pruned and stopped.boxed.chips == whole.boxed.chips

@@ -28,7 +28,7 @@ from phaze.search.boxes.opening import chips_numbered, unlooked
 from phaze.search.boxes.searching import NOTE, steps_from
 from phaze.search.boxes.views import AnyGrid
 from phaze.search.boxes.walk import chips_left
-from phaze.search.deadline import OutOfTime
+from phaze.search.deadline import Deadline, OutOfTime
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.numbered_journal import Journal
@@ -121,12 +121,12 @@ class _Left:
 
 def front_boxes(
     question: BoxQuestion,
-    against: Callable[[FrontState], FrontBoxes],
+    against: Callable[[FrontState, Deadline], FrontBoxes],
     front_chips: FrontChips,
     journal: Journal | None,
 ) -> FrontState:
-    """The front; ``against`` holds boxes against the designs of a state. Where the time is up before all boxes are
-    bounded, it is that of the coarse grid, all other chips open."""
+    """The front; ``against`` holds boxes against the designs of a state, until a moment. Where the time is up before
+    all boxes are bounded, it is that of the coarse grid, all other chips open."""
     view, left = question.view, _noted(journal)
     if left is None:
         kept, gap = _Remembered(), max(question.job.gap, NEARLY)
@@ -135,7 +135,7 @@ def front_boxes(
             return _unlooked(question, first)
         try:
             top = _climbed(view, front_chips, kept, first, gap)
-            places = chips_left(view, against(top).pruned)
+            places = chips_left(view, against(top, first.deadline).pruned)
         except OutOfTime:
             first.stopped = True
             return _unlooked(question, first)
@@ -150,7 +150,10 @@ def front_boxes(
     units = [memory * len(chips) + index for memory, index in found if index is not None]
     own = None if journal is None else UnitJournal(journal, chips, prod(view.shape))
     state = front_chips(chips, own, units, question.job.gap, True)
-    state.boxed = BoxedChips(chips.total - len(chips))
+    done = [state.evaluated.get(unit) for unit in units]
+    # Without the designs that closed them boxes are as if nobody had looked.
+    whole = all(one is not None and not one.error for one in done)
+    state.boxed = BoxedChips(chips.total - len(chips)) if whole else unlooked(chips)
     return state
 
 

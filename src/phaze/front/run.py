@@ -154,11 +154,14 @@ def front(
     memories, shared = tuple(memories_of(job, asked)), Shared()
     question = BoxQuestion(job, scales[0], grid_for(job.space), memories, deadline)
 
-    def against(state: FrontState) -> FrontBoxes:
-        return FrontBoxes(question, asked, tuple(scales), state.archive.values[: len(asked.of)])
+    def against(state: FrontState, until: Deadline) -> FrontBoxes:
+        own = replace(question, deadline=until)
+        return FrontBoxes(own, asked, tuple(scales), state.archive.values[: len(asked.of)])
 
     def some(chips: EnumeratedSpace, kept: Journal | None, first: list[int], gap: float, last: bool) -> FrontState:
         own = Front(replace(job, gap=gap), asked, scales, engine, deadline, shared)
+        if last and ending is not None:
+            ending.stated.clear()  # designs are numbered by the chips of one front
         return _front_chips(own, chips, kept, watch if last else None, ending if last else None, first)
 
     return front_boxes(question, against, some, journal)
