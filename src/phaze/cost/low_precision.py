@@ -24,12 +24,19 @@ from phaze.hardware.formats import Recipe
 
 # How traced graphs name what lies around their blocks.
 AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
+# What their names start with, which is quicker to ask.
+_AROUND_STARTS = ("prologue", "epilogue", "between")
 # Modules whose small products decide where tokens go: they stay in 16 bits.
 ROUTERS = frozenset({"router", "gate", "shared_expert_gate"})
 FEWEST = 2
 """Operands of a product."""
 MOST_EXPERTS = 512
 """A router's outputs are one for each expert; the most that models of 2025 have."""
+
+
+def is_around(name: str) -> bool:
+    """Whether a layer or module lies before, between or after the blocks."""
+    return name.startswith(_AROUND_STARTS) and AROUND.fullmatch(name) is not None
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ chips that may still win.
 
 from collections.abc import Sequence
 
-from phaze.cost.low_precision import AROUND
+from phaze.cost.low_precision import is_around
 from phaze.cost.memory import sent_bytes
 from phaze.dataclass import dataclass
 from phaze.evaluate.efficient_modes import efficient
@@ -112,7 +112,7 @@ def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> LayerMode:
 def block_calls(model: Model) -> list[int]:
     """The calls that are split over stages: those of modules, not of what lies before, between and after them; where a
     graph names no such parts, those of layers that are called again."""
-    inner = [at for at, call in enumerate(model.calls) if not AROUND.fullmatch(call.module)]
+    inner = [at for at, call in enumerate(model.calls) if not is_around(call.module)]
     if len(inner) == len(model.calls):
         inner = [at for at in inner if model.count(model.calls[at].layer) > 1]
     return inner or list(range(len(model.calls)))
