@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from phaze.evaluate.levers import _parts
+from tests.cli.fuzz_run import fault_in
 from tests.conftest import Ran
 
 SLIPS = {
@@ -39,3 +41,16 @@ def test_a_slip_is_one_sentence_with_what_is_allowed(
     ran = phaze(*line.split())
     assert ran.code == 2 and ran.err.startswith(f"phaze: {SLIPS[line]}") and ran.err.count("\n") == 1, ran.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.json", "empty.toml", "folder"]
+
+
+@pytest.mark.parametrize("microbatch", ["2147483648", "6917529027641081856"])
+def test_what_would_fit_of_a_huge_microbatch_is_found_in_seconds(microbatch: str) -> None:
+    """Its parts are tried from the largest on; there are as many numbers below it as a loop never ends with."""
+    sizes = "hidden=256,layers=2,heads=4,vocabulary=512,sequence=64"
+    line = f"plan --gpt {sizes} --chip a100-80gb --devices 8 --batch 8 --tensor 1 --microbatch {microbatch}"
+    assert not fault_in(line.split())
+
+
+def test_the_parts_of_a_microbatch_are_its_divisors() -> None:
+    for size in (1, 2, 7, 12, 64, 360, 4096):
+        assert _parts(size) == [part for part in range(size - 1, 0, -1) if size % part == 0]

@@ -51,7 +51,8 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
         more = "What it answers follows from its study, by phaze itself. That nothing is better was not checked."
         return lines if gap is None else [*lines, more]
     lines = [f"{run} {verdict.sentence()}"]
-    if gap is not None and not verdict.quick and verdict.proved_gap > gap + 1e-9:
+    told = gap is not None and f"{gap:.3g}" != f"{verdict.proved_gap:.3g}"
+    if told and gap is not None and not verdict.quick and verdict.proved_gap > gap + 1e-9:
         name = "front" if verdict.designs else "result"
         lines.append(f"The smaller gap of {name}.json, {gap:.3g}, is the search's own figure.")
     return lines

@@ -29,6 +29,8 @@ T = TypeVar("T")
 WIDEST = 64
 # Ten times the largest cluster there is.
 MOST_DEVICES = 2**20
+# No microbatch that is run has more sequences; of a larger one no finer part is tried.
+MOST_PARTS = 2**16
 
 
 def _first(values: Iterable[T], helps: Callable[[T], bool]) -> T | None:
@@ -64,10 +66,7 @@ def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> d
         "hbm_bytes": needed_bytes,
         "devices": None if stages is None else tensor * stages * data,
         "tensor": _first(widths, lambda width: helps(here, tensor=width, data=max(1, here // (width * pipeline)))),
-        "microbatch": _first(
-            [size for size in range(plan["microbatch"] - 1, 0, -1) if plan["microbatch"] % size == 0],
-            lambda size: helps(here, microbatch=size),
-        ),
+        "microbatch": _first(_parts(plan["microbatch"]), lambda size: helps(here, microbatch=size)),
         "recompute": _first(_further(mode), lambda other: helps(here, recompute=other)),
         "zero": _first(ZEROS[zero + 1 :], lambda stage: helps(here, zero=stage)),
     }
@@ -113,6 +112,11 @@ def _fewest_devices(problems: Sequence[Problem]) -> int | None:
     return many
 
 
+def _parts(microbatch: int) -> list[int]:
+    """A microbatch divided by 2, 3 ... where that leaves whole sequences, the largest part first."""
+    return [microbatch // by for by in range(2, min(microbatch, MOST_PARTS) + 1) if microbatch % by == 0]
+
+
 def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     """Why nothing fits: the plan that would in the least memory, and the levers of the whole job."""
     if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
@@ -134,8 +138,7 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
         plan = fastest_plan(replace(least[1], hbm_bytes=least[0]), request.prices)
     smallest, widest = min(request.microbatches), max(request.widths)
     widths = [widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.devices)]
-    sizes = [size for size in range(smallest - 1, 0, -1) if smallest % size == 0]
-    size = _first(sizes, lambda size: anything(replace(request, microbatches=(size,))))
+    size = _first(_parts(smallest), lambda size: anything(replace(request, microbatches=(size,))))
     need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
     levers = Levers(
         hbm_bytes=None if plan is None else need / (1 - request.headroom),
