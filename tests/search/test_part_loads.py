@@ -17,7 +17,7 @@ from phaze.schedule.solved import MOST, SolvedSchedules
 from phaze.search.baseline import scale_for
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
 from phaze.search.bounds.model_bounds import CHEAP, device_floors
-from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors
+from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors, peak_floors
 from phaze.search.deadline import NEVER
 from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.rank_graph import RankGraph
@@ -56,7 +56,9 @@ def test_what_parts_take_is_below_the_cheap_bounds_of_every_chip(seed: int, over
         works = [work for layer in own.layers for one in layer.passes for work in one.works]
         floors = part_floors(task, own, PartLoads(table_of(works, chips, task.training.constants), chips))
         assert (floors <= whole[graph] * (1 + 1e-12)).all()
-        assert (floors > 0).all()
+        peaks = peak_floors(task, own, chips)
+        assert (peaks <= floors * (1 + 1e-9)).all()
+        assert (peaks > 0).all()
 
 
 @settings(max_examples=10, deadline=None)

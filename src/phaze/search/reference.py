@@ -4,11 +4,13 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import chip_set
+from phaze.cost.chip_set import chip_set, table_of
+from phaze.cost.parts import ChipArrays
 from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.evaluate.ruled_pass import WorkTimes
@@ -22,6 +24,7 @@ from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
 from phaze.schedule.solve import Known, Scheduler
+from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors
 from phaze.search.energy import COMPONENTS, LayerJoules, OperatorJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
@@ -218,6 +221,16 @@ class OpenLayers:
             self._proved[graph] = replace(listed, exact=least)
         return self._proved[graph]
 
+    def floor_s(self, graph: int) -> float:
+        """What no batch of a graph undercuts by the loads of the chip's parts, before any of its passes is looked at;
+        0 where they say nothing."""
+        own, constants = self.task.graphs[graph], self.task.training.setting(self.chip).constants
+        chips = chip_set([self.chip])
+        if self.table is not None or not isinstance(chips, ChipArrays) or not counts_parts(own, chips):
+            return 0.0
+        works = [work for layer in own.layers for one in layer.passes for work in one.works]
+        return float(part_floors(self.task, own, PartLoads(table_of(works, chips, constants), chips))[0])
+
     def least_s(self, configuration: Configuration, choose: Choose | None) -> float:
         """What no batch of a configuration undercuts, as far as that shows before schedules are solved; infinite where
         nothing fits. Batch times never fall with those of layers."""
@@ -240,22 +253,27 @@ def best_offer(
     """The plan of a model with the least value on a chip with its own memory; ``choice`` says whether a configuration
     is placed, and how if not by the fastest plan.
 
-    Configurations are looked at best bound first (:meth:`OpenLayers.least_s`); schedules are solved only where one may
-    still be the best."""
+    Configurations are looked at best bound first: by the loads of parts (:meth:`OpenLayers.floor_s`), then by lists and
+    duals (:meth:`OpenLayers.least_s`); schedules are solved only where one may still be the best."""
     rates, hbm_bytes = chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes
+    chosen = [choice(configuration) for configuration in task.configurations]
+    wanted = [number for number, one in enumerate(chosen) if one is not False]
+    floors_s = {graph: layers.floor_s(graph) for graph in {task.configurations[number].graph for number in wanted}}
+    queue = [(floors_s[task.configurations[number].graph], number, False) for number in wanted]
+    heapify(queue)
     found = list[tuple[int, Offer]]()
-    open_: list[tuple[float, int, Configuration, Choose | None]] = []
-    for number, configuration in enumerate(task.configurations):
-        chosen = choice(configuration)
-        if chosen is not False:
-            choose = None if chosen is True else chosen
-            open_.append((layers.least_s(configuration, choose), number, configuration, choose))
-    for least_s, number, configuration, choose in sorted(open_, key=lambda row: row[:2]):
+    while queue:
+        least_s, number, bounded = heappop(queue)
+        configuration, one = task.configurations[number], chosen[number]
+        choose = None if isinstance(one, bool) else one
         best = min((one.value for _, one in found), default=np.inf)
         free = layers.table is not None or best == np.inf
         below_s = np.inf if free else float(rates.last_s(best, 0.0)) * (1 + BARELY)
         if least_s > below_s or least_s == np.inf:  # memory hangs on no second
             break
+        if not bounded:
+            heappush(queue, (max(least_s, layers.least_s(configuration, choose)), number, True))
+            continue
         own = layers.exact(configuration.graph)
         placed = placed_on(task, configuration, own, hbm_bytes, layers.table, below_s, choose)
         if placed.plan is not None:

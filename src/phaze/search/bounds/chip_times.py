@@ -7,15 +7,16 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet, table_of
 from phaze.cost.parts import ChipArrays
+from phaze.dataclass import dataclass
 from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import table_times
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
-from phaze.search.bounds.part_loads import PartLoads, part_floors
+from phaze.search.bounds.part_loads import PartLoads, part_floors, peak_floors
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.rank_graph import CHUNK, GraphTimes, empty_times
+from phaze.search.rank_graph import CHUNK, GraphTimes, RankGraph, empty_times
 from phaze.search.spaces import EnumeratedSpace
-from phaze.search.task import Networks, SearchJob
+from phaze.search.task import ModelTask, Networks, SearchJob
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,26 +66,47 @@ def open_times_on(
     job: SearchJob, networks: Networks, arrays: ChipArrays, index: Integers, cuts_s: Sequence[float], deadline: Deadline
 ) -> tuple[list[list[GraphTimes]], list[Floats]]:
     """The cheap bounds on all layers of all models on the chips of ``index``, by model and graph, and what no batch of
-    a graph undercuts by the loads of parts, by model [graphs, chips]. Where that is above a model's ``cuts_s``, the
-    layers are not looked at, and their seconds are infinite."""
-    chips, times, floors = arrays.taken(index), list[list[GraphTimes]](), list[Floats]()
+    a graph undercuts by peak rates and by the loads of parts, by model [graphs, chips]. Where that is above a model's
+    ``cuts_s``, the layers are not looked at, and their seconds are infinite."""
+    times, floors = list[list[GraphTimes]](), list[Floats]()
     for model, task in enumerate(job.models):
         times.append([])
         floors.append(np.zeros((len(task.graphs), len(index))))
         for graph, prepared in enumerate(task.graphs):
-            deadline.check()
-            works = [work for layer in prepared.layers for one in layer.passes for work in one.works]
-            table, whole = table_of(works, chips, task.training.constants), empty_times(prepared, len(index), False)
-            loads, least_s = PartLoads(table, chips), floors[-1][graph]
+            whole = empty_times(prepared, len(index), False)
             whole.forget()
             for own, tasks in networks.groups(index):
-                mine = tasks[model]
-                least_s[own] = part_floors(mine, mine.graphs[graph], loads)[own]
-                some = own[least_s[own] <= cuts_s[model]]
-                if len(some):
-                    those = chips.taken(some)
-                    costs = table_times(table.taken(some), those, prepared.layers[0].rule)
-                    bounds = layer_bounds(mine, mine.graphs[graph], those, CHEAP, None, deadline, costs)
-                    whole.put(some, bounds)
+                deadline.check()
+                chips, mine = arrays.taken(index[own]), tasks[model]
+                found = _open_bounds(mine, mine.graphs[graph], chips, cuts_s[model], deadline)
+                floors[-1][graph, own] = found.floors_s
+                if found.bounds is not None:
+                    whole.put(own[found.open], found.bounds)
             times[-1].append(whole)
     return times, floors
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenBounds:
+    """Floors of a graph on some chips, which of them are below a cut, and bounds on the layers there."""
+
+    floors_s: Floats
+    open: Integers
+    bounds: GraphTimes | None
+
+
+def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipArrays, cut_s: float, deadline: Deadline) -> _OpenBounds:
+    """A graph on chips of one network: peak rates, loads of parts where these are below the cut, then its layers."""
+    floors = peak_floors(task, graph, chips)
+    near = np.flatnonzero(floors <= cut_s)
+    if not len(near):
+        return _OpenBounds(floors, near, None)
+    works, those = [work for layer in graph.layers for one in layer.passes for work in one.works], chips.taken(near)
+    table = table_of(works, those, task.training.constants)
+    floors[near] = np.maximum(floors[near], part_floors(task, graph, PartLoads(table, those)))
+    left = np.flatnonzero(floors[near] <= cut_s)
+    if not len(left):
+        return _OpenBounds(floors, left, None)
+    some = those.taken(left)
+    costs = table_times(table.taken(left), some, graph.layers[0].rule)
+    return _OpenBounds(floors, near[left], layer_bounds(task, graph, some, CHEAP, None, deadline, costs))

@@ -6,10 +6,14 @@ seconds of a work's products (or of its vector work) on one core and on all T (o
     collectives that run alone  +  max( sum over works of min(L / T, P) on its tensor part,
                                         the same sum of vector work on its vector part )
 
-which is its load with start-ups left out, and each operator counted by one of its sides: a fused one takes no less than
-either, on min(T, V) cores no less than on all. Sums are those of parts; a chip takes two of them. A measured attention
-kernel counts as nothing, and so does what is added beside a pass (host, gradient accumulation). So this is a lower
-bound on the load of :func:`phaze.schedule.bounds.chip_bounds`, and with it on the times of layers.
+and whatever its mappings and buffers are, with l lanes a vector core, R x C arrays and clock f (:func:`peak_floors`),
+
+    collectives that run alone  +  max( MACs / (T R C f share),  lane operations / (V l f) )
+
+The first is its load with start-ups left out, and each operator counted by one of its sides: a fused one takes no less
+than either, on min(T, V) cores no less than on all. Sums are those of parts; a chip takes two of them. A measured
+attention kernel counts as nothing, and so does what is added beside a pass (host, gradient accumulation). So both are
+lower bounds on the load of :func:`phaze.schedule.bounds.chip_bounds`, and with it on the times of layers.
 """
 
 from collections.abc import Sequence
@@ -71,9 +75,7 @@ class PartLoads:
 
     def pass_s(self, one: RuledPass, rows: Sequence[int]) -> Floats:
         """What a pass takes at least on every chip; ``rows`` are its works in the table."""
-        own, waits_s = list(rows), 0.0
-        if not one.rule.network_apart:
-            waits_s = sum(one.waits_s[place] for unit in one.units if unit.core == "none" for place in unit.places)
+        own, waits_s = list(rows), _waits_s(one)
         tensor_s, vector_s = self.tensor_s[own].sum(axis=0), self.vector_s[own].sum(axis=0)
         return np.asarray(waits_s + np.maximum(tensor_s[self.tensor_of], vector_s[self.vector_of]))
 
@@ -82,6 +84,31 @@ def _sides(alone: Column, spread: Column, row: int, tensor: bool) -> tuple[Float
     if tensor:
         return alone.tensor_parts_s(row), spread.tensor_parts_s(row)
     return alone.vector_parts_s(row), spread.vector_parts_s(row)
+
+
+def _waits_s(one: RuledPass) -> float:
+    """Collectives that run alone."""
+    if one.rule.network_apart:
+        return 0.0
+    return sum(one.waits_s[place] for unit in one.units if unit.core == "none" for place in unit.places)
+
+
+def peak_floors(task: ModelTask, graph: RankGraph, chips: ChipArrays) -> Floats:
+    """Seconds that no batch of a graph undercuts on every chip, by its peak rates."""
+    constants = task.training.constants
+    macs_per_s = chips.tensor_cores * chips.rows * chips.columns * chips.clock_hz * constants.matrix_share
+    lanes_per_s = chips.vector_cores * chips.lanes * chips.clock_hz
+    seconds = list[Floats]()
+    for layer in graph.layers:
+        found = np.zeros(len(chips))
+        for one in (layer.forward, layer.backward):
+            own = [work for work in one.works if work.attention is None or constants.attention is None]
+            rates = constants.rates, constants.grouped_share
+            macs = sum(product.packed(*rates).macs for work in own for product in work.products)
+            steps = sum(work.vector.operations * work.vector.elements for work in own if work.vector is not None)
+            found = found + _waits_s(one) + np.maximum(macs / macs_per_s, steps / lanes_per_s)
+        seconds.append(found)
+    return on_all_devices(task, graph, np.array(seconds)) / task.training.devices * (1 - SLACK)
 
 
 def part_floors(task: ModelTask, graph: RankGraph, loads: PartLoads) -> Floats:
