@@ -31,7 +31,7 @@ else the least bound that was cut off is a proven lower bound, and the next goal
 each time). A pass that needs more than its effort (a number of comparisons of labels) ends the search: what earlier
 passes proved stands. A first pass with a beam (only the most promising labels of each size) proves nothing but often
 finds the optimum, and then the goal is never above it. A wider beam comes after every pass that kept more labels than
-the last beam: a goal above the optimum costs several times as much as the optimum itself. Where the next goal but one
+the last beam: a goal far above the optimum costs several times as much as the optimum. Where the next goal but one
 would reach the best schedule, that is the goal: a pass just below the optimum costs as much as the one that proves it.
 """
 
@@ -155,9 +155,8 @@ def deepen(
                 best = _decisions(part, pool, label, int(found))
             beam = beams.pop(0)
             continue
-        goal = int(bound * (1 + step)) + 1
-        if goal >= best.makespan or int(bound * (1 + 3 * step)) >= best.makespan:
-            goal = best.makespan
+        last = int(bound * (1 + 3 * step)) >= best.makespan
+        goal = best.makespan if last else int(bound * (1 + step)) + 1
         found, label, cut = label_pass(tables, space, pool, goal, 0, effort)
         labels = max(labels, int(pool.used[0]))
         if label == -2:
@@ -167,6 +166,7 @@ def deepen(
         else:
             bound = max(bound, min(best.makespan, int(cut)))
         step *= 2
-        if pool.used[0] > narrow[0] and 2 * WIDER * narrow[2] < effort:
+        last = int(bound * (1 + 3 * step)) >= best.makespan
+        if not last and pool.used[0] > narrow[0] and 2 * WIDER * narrow[2] < effort:
             beams = [WIDER * beam]
     return Deepened(best, bound, labels)
