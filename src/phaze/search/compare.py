@@ -10,11 +10,14 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from phaze.cost.chip_set import chip_set, table_of
+from phaze.cost.parts import ChipArrays
 from phaze.dataclass import dataclass
 from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import UNNAMED
 from phaze.schedule.solve import Known
+from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors
 from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
 from phaze.search.reference import Choose, Offer, OpenLayers, best_offer, energy_table
@@ -85,6 +88,16 @@ def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Spl
     return False
 
 
+def _floor_s(task: ModelTask, chip: Chip, timed: bool, graph: int) -> float:
+    """What no batch of a graph undercuts on a chip by the loads of its parts; 0 where they say nothing, or where time
+    alone does not count."""
+    own, constants, chips = task.graphs[graph], task.training.setting(chip).constants, chip_set([chip])
+    if not timed or not isinstance(chips, ChipArrays) or not counts_parts(own, chips):
+        return 0.0
+    works = [work for layer in own.layers for one in layer.passes for work in one.works]
+    return float(part_floors(task, own, PartLoads(table_of(works, chips, constants), chips))[0])
+
+
 def best_offers(
     task: ModelTask,
     chip: Chip,
@@ -95,8 +108,9 @@ def best_offers(
 ) -> dict[str, Offer | None]:
     """For each kind of placement the plan of a model with the least value on a chip; ``parts`` keeps schedules."""
     layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, parts)
+    floor_s = partial(_floor_s, task, chip, layers.table is None)
     chosen = {kind: partial(_choose, task, kind=kind, split=split) for kind in kinds}
-    return {kind: best_offer(task, chip, objective, layers, choose) for kind, choose in chosen.items()}
+    return {kind: best_offer(task, chip, objective, layers, choose, floor_s) for kind, choose in chosen.items()}
 
 
 def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | None, base: float | None) -> ComparisonRow:

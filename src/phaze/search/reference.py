@@ -9,8 +9,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import chip_set, table_of
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import chip_set
 from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.evaluate.ruled_pass import WorkTimes
@@ -24,7 +23,6 @@ from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
 from phaze.schedule.solve import Known, Scheduler
-from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors
 from phaze.search.energy import COMPONENTS, LayerJoules, OperatorJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
@@ -221,16 +219,6 @@ class OpenLayers:
             self._proved[graph] = replace(listed, exact=least)
         return self._proved[graph]
 
-    def floor_s(self, graph: int) -> float:
-        """What no batch of a graph undercuts by the loads of the chip's parts, before any of its passes is looked at;
-        0 where they say nothing."""
-        own, constants = self.task.graphs[graph], self.task.training.setting(self.chip).constants
-        chips = chip_set([self.chip])
-        if self.table is not None or not isinstance(chips, ChipArrays) or not counts_parts(own, chips):
-            return 0.0
-        works = [work for layer in own.layers for one in layer.passes for work in one.works]
-        return float(part_floors(self.task, own, PartLoads(table_of(works, chips, constants), chips))[0])
-
     def least_s(self, configuration: Configuration, choose: Choose | None) -> float:
         """What no batch of a configuration undercuts, as far as that shows before schedules are solved; infinite where
         nothing fits. Batch times never fall with those of layers."""
@@ -249,16 +237,17 @@ def best_offer(
     objective: Objective,
     layers: OpenLayers,
     choice: Callable[[Configuration], Choose | bool],
+    floor_s: Callable[[int], float] = lambda _: 0.0,
 ) -> Offer | None:
     """The plan of a model with the least value on a chip with its own memory; ``choice`` says whether a configuration
     is placed, and how if not by the fastest plan.
 
-    Configurations are looked at best bound first: by the loads of parts (:meth:`OpenLayers.floor_s`), then by lists and
+    Configurations are looked at best bound first: by ``floor_s``, what no batch of a graph undercuts, then by lists and
     duals (:meth:`OpenLayers.least_s`); schedules are solved only where one may still be the best."""
     rates, hbm_bytes = chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes
     chosen = [choice(configuration) for configuration in task.configurations]
     wanted = [number for number, one in enumerate(chosen) if one is not False]
-    floors_s = {graph: layers.floor_s(graph) for graph in {task.configurations[number].graph for number in wanted}}
+    floors_s = {graph: floor_s(graph) for graph in {task.configurations[number].graph for number in wanted}}
     queue = [(floors_s[task.configurations[number].graph], number, False) for number in wanted]
     heapify(queue)
     found = list[tuple[int, Offer]]()
