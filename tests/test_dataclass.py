@@ -126,6 +126,18 @@ def test_they_can_be_copied_and_sent_to_a_worker() -> None:
     subprocess.run([sys.executable, "-c", code], input=pickle.dumps(value), check=True)
 
 
+def test_frozen_classes_of_both_kinds_are_derived_from_each_other() -> None:
+    for base_by in MAKERS:
+        for by in MAKERS:
+            base = _made(base_by)[0]
+            own: Any = by(frozen=True, slots=True)(
+                type("Extended", (base,), {"__annotations__": {"more": int}, "more": 8})
+            )
+            assert (own(1).more, own(1).second, own(1) == own(1)) == (8, 2, True)
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                own(1).more = 3
+
+
 def test_other_options_are_those_of_dataclasses() -> None:
     @phaze_dataclass.dataclass(frozen=True, slots=True, order=True)
     class Ordered:

@@ -13,7 +13,7 @@ STAGE = {
     "memory_bytes": 1.0, "memory": {},
 }  # fmt: skip
 MODEL: dict[str, Any] = {
-    "devices_used": 8, "batch": 8, "sequence": 8, "tokens_per_s": 1.0, "tokens_per_s_per_device": 1.0, "mfu": 0.5,
+    "devices_used": 8, "batch": 8, "sequence": 8, "tokens_per_s": 32.0, "tokens_per_s_per_device": 4.0, "mfu": 0.5,
     "hfu": 0.5, "flops_per_token": 1.0, "run_flops_per_token": 1.0, "name": "one", "weight": 1.0, "microbatch": 1,
     "tensor": 1, "attention": "fused", "recompute": "none", "zero": 1, "batch_s": 2.0, "throughput_per_s": 4.0,
     "energy_j": 1.0, "power_w": 1.0,
