@@ -9,9 +9,9 @@ fields and slots from the start, and in place of a method something that makes i
     __hash__      of that tuple
     __replace__   a value with some fields changed, which :func:`replace` calls
 
-Values are the same otherwise: ``fields``, ``replace`` and ``asdict`` of :mod:`dataclasses` know them, they can be pickled,
-and a field cannot be set (``FrozenInstanceError``). To a type checker this is ``dataclasses.dataclass`` itself. Classes
-with other options than ``frozen`` and ``slots`` are made by that.
+Values are the same otherwise: ``fields``, ``replace`` and ``asdict`` of :mod:`dataclasses` know them, they can be
+pickled, and a field cannot be set (``FrozenInstanceError``). To a type checker this is ``dataclasses.dataclass``
+itself. Classes with other options than ``frozen`` and ``slots`` are made by that.
 """
 
 import dataclasses
@@ -175,7 +175,7 @@ def _at_first(cls: type, name: str, make: Callable[[type], Method]) -> Method:
 def _frozen(cls: type, shown: bool) -> type:
     own = {name for name, value in vars(cls).items() if value is not None}
     cls.__doc__ = cls.__doc__ or cls.__name__
-    derived = any(base.__dataclass_params__.frozen for base in cls.__mro__ if dataclasses.is_dataclass(base))
+    derived = dataclasses.is_dataclass(cls)
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, frozen=derived, slots=True)(cls)
     made.__dataclass_params__.frozen = True
     for name, make in _LATER:
