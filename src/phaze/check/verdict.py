@@ -153,7 +153,7 @@ def _check(
         return
     many = boxed(problem)
     if many:
-        witnesses = listed(said["front"] or [None], "front") if front else [said["answer"]]
+        witnesses = listed([None] if said["front"] is None else said["front"], "front") if front else [said["answer"]]
         require(bool(witnesses), "front: it has no design")
         cover(witnesses[0] is not None, "the certificate has no witness of its answer")
         named = witnesses[0]["chip"]
