@@ -61,7 +61,8 @@ class Mean:
 def mean_of(problem: Mapping[str, Any]) -> Mean:
     """How the models of a problem count together."""
     kind, models = str(problem["objective"]["mean"]), problem["models"]
-    cover(len(models) == 1 or kind in ("geometric", "arithmetic"), f"the mean {kind}")
+    of_one = ("regret",) if len(models) == 1 else ()
+    cover(kind in ("geometric", "arithmetic", *of_one), f"the mean {kind[:40]}")
     weights = [positive(model["weight"], "weight") for model in models]
     batches = [positive(model["training"]["batch"], "batch") for model in models]
     return Mean(kind, tuple(weight / sum(weights) for weight in weights), tuple(batches))
