@@ -2,13 +2,18 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "phaze"
 FILES = sorted(SOURCE.rglob("*.py"))
 NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
 
 # A room may import rooms of a lower rank, and itself.
 RANKS = {
@@ -57,7 +62,7 @@ MUTABLE_CALLS = {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter",
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -72,23 +77,33 @@ def _room(name: str) -> str:
     return name.split("/", maxsplit=1)[0].removesuffix(".py")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_room_imports_only_rooms_before_it(name: str) -> None:
-    own = RANKS[_room(name)]
+def _imports_of_later_rooms(name: str) -> Iterator[str]:
+    rank = RANKS[_room(name)]
     for imported in _imports(SOURCE / name):
         parts = imported.split(".")
         if parts[0] != "phaze" or parts[1:] in ([], ["__version__"]):
             continue
         room = parts[1]
-        assert RANKS[room] < own or room == _room(name) or own == 0 == RANKS[room], f"{name} imports {imported}"
+        if not (RANKS[room] < rank or room == _room(name) or rank == 0 == RANKS[room]):
+            yield f"{name} imports {imported}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_heavy_library_stays_in_its_place(name: str) -> None:
-    for imported in _imports(SOURCE / name):
-        allowed = ONLY_IN.get(imported.split(".")[0])
-        if allowed is not None:
-            assert any(name.startswith(place) or name.endswith(place) for place in allowed), f"{name}: {imported}"
+def test_a_room_imports_only_rooms_before_it() -> None:
+    assert [wrong for name in NAMES for wrong in _imports_of_later_rooms(name)] == []
+
+
+def _stays_in_its_place(library: str, name: str) -> bool:
+    return library not in ONLY_IN or name.startswith(ONLY_IN[library])
+
+
+def test_a_heavy_library_stays_in_its_place() -> None:
+    wrong = [
+        f"{name} imports {imported}"
+        for name in NAMES
+        for imported in _imports(SOURCE / name)
+        if not _stays_in_its_place(imported.split(".")[0], name)
+    ]
+    assert wrong == []
 
 
 # What a checker may import of phaze, beside what is true of the problem: prices are an input of both.
@@ -140,32 +155,45 @@ def test_every_checker_is_held_to_it() -> None:
     assert own == set(CHECKERS)
 
 
-@pytest.mark.parametrize("name", CHECKERS)
-def test_a_checker_shares_no_code_with_a_solver(name: str) -> None:
-    for imported in _imports(SOURCE / name):
-        if imported.startswith("phaze."):
-            assert imported.startswith(CHECKERS[name]), f"{name} imports {imported}"
+def test_a_checker_shares_no_code_with_a_solver() -> None:
+    wrong = [
+        f"{name} imports {imported}"
+        for name, allowed in CHECKERS.items()
+        for imported in _imports(SOURCE / name)
+        if imported.startswith("phaze.") and not imported.startswith(allowed)
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", VERIFIERS)
-def test_a_run_is_verified_without_what_searched_it(name: str) -> None:
+def test_a_run_is_verified_without_what_searched_it() -> None:
     assert {"search/plain_path.py", "search/view_check.py", "front/view_check.py"} <= set(VERIFIERS)
-    for imported in _imports(SOURCE / name):
-        assert not imported.startswith(SEARCHERS), f"{name} imports {imported}"
+    wrong = [
+        f"{name} imports {imported}"
+        for name in VERIFIERS
+        for imported in _imports(SOURCE / name)
+        if imported.startswith(SEARCHERS)
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("kernels.py")])
-def test_a_kernel_lets_an_interrupt_be_heard(name: str) -> None:
+def test_a_kernel_lets_an_interrupt_be_heard() -> None:
     """While a kernel holds the interpreter's lock nobody can end the command that runs it."""
-    for node in ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))):
-        for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-            if "njit" in ast.unparse(mark):
-                assert "nogil=True" in ast.unparse(mark), f"{name}:{mark.lineno} wants nogil=True"
+    marks = [
+        (f"{name}:{mark.lineno}", ast.unparse(mark))
+        for name in NAMES
+        if name.endswith("kernels.py")
+        for node in ast.walk(_tree(SOURCE / name))
+        if isinstance(node, ast.FunctionDef)
+        for mark in node.decorator_list
+    ]
+    compiled = [(place, mark) for place, mark in marks if "njit" in mark]
+    assert compiled
+    assert [place for place, mark in compiled if "nogil=True" not in mark] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_file_outgrows_its_room(name: str) -> None:
-    assert len((SOURCE / name).read_text(encoding="utf-8").splitlines()) <= 320
+def test_no_file_outgrows_its_room() -> None:
+    lines = {name: len((SOURCE / name).read_text(encoding="utf-8").splitlines()) for name in NAMES}
+    assert {name: count for name, count in lines.items() if count > 320} == {}
 
 
 def _is_mutable(value: ast.expr | None) -> bool:
@@ -174,27 +202,36 @@ def _is_mutable(value: ast.expr | None) -> bool:
     return isinstance(value, MUTABLE)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_module_keeps_state_that_can_change(name: str) -> None:
-    tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+def _changing_state(name: str) -> Iterator[str]:
+    tree = _tree(SOURCE / name)
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
             continue
-        assert not _is_mutable(node.value), f"{name}:{node.lineno}"
-    assert not any(isinstance(node, ast.Global) for node in ast.walk(tree)), f"{name} has a global statement"
+        if _is_mutable(node.value):
+            yield f"{name}:{node.lineno}"
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Global):
+            yield f"{name}:{part.lineno}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_unpickled_or_evaluated(name: str) -> None:
-    tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+def test_no_module_keeps_state_that_can_change() -> None:
+    assert [wrong for name in NAMES for wrong in _changing_state(name)] == []
+
+
+def _code_from_data(name: str) -> Iterator[str]:
     for imported in _imports(SOURCE / name):
-        assert imported.split(".")[0] not in {"pickle", "marshal", "shelve"}, f"{name} imports {imported}"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in {"eval", "exec"}, f"{name}:{node.lineno}"
+        if imported.split(".")[0] in {"pickle", "marshal", "shelve"}:
+            yield f"{name} imports {imported}"
+    for node in ast.walk(_tree(SOURCE / name)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"eval", "exec"}:
+            yield f"{name}:{node.lineno}"
+
+
+def test_nothing_is_unpickled_or_evaluated() -> None:
+    assert [wrong for name in NAMES for wrong in _code_from_data(name)] == []
 
 
 def _writes(tree: ast.AST) -> Iterator[int]:
@@ -218,17 +255,14 @@ def _writes(tree: ast.AST) -> Iterator[int]:
 SWITCHES = {"bench/memory.py": 1}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_files_are_written_in_one_place(name: str) -> None:
-    found = list(_writes(ast.parse((SOURCE / name).read_text(encoding="utf-8"))))
-    assert name == "files.py" or len(found) == SWITCHES.get(name, 0), (
-        f"{name}:{found[:1]} writes a file: use phaze.files.write_whole"
-    )
+def test_files_are_written_in_one_place() -> None:
+    writes = {name: list(_writes(_tree(SOURCE / name))) for name in NAMES if name != "files.py"}
+    wrong = {name: lines for name, lines in writes.items() if len(lines) != SWITCHES.get(name, 0)}
+    assert wrong == {}, "use phaze.files.write_whole"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_module_says_what_it_is(name: str) -> None:
-    assert ast.get_docstring(ast.parse((SOURCE / name).read_text(encoding="utf-8")))
+def test_every_module_says_what_it_is() -> None:
+    assert [name for name in NAMES if not ast.get_docstring(_tree(SOURCE / name))] == []
 
 
 def test_the_rules_see_a_violation(tmp_path: Path) -> None:
@@ -269,6 +303,6 @@ def _numbers_without_reason(path: Path) -> Iterator[str]:
             yield f"{name} = {ast.unparse(node.value)}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_number_has_its_reason(name: str) -> None:
-    assert list(_numbers_without_reason(SOURCE / name)) == []
+def test_every_number_has_its_reason() -> None:
+    wrong = {name: list(_numbers_without_reason(SOURCE / name)) for name in NAMES}
+    assert {name: numbers for name, numbers in wrong.items() if numbers} == {}
