@@ -40,7 +40,7 @@ demo: setup
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src tests examples docs/tables.py docs/site_links.py
+	$(BIN)/mypy --strict src tests tools examples docs/tables.py docs/site_links.py
 
 # Debian's chromium and axe-core (npm registry) for the tests of the page; where they cannot be installed those tests say that they were not run.
 browser: $(call stamp,$(TEST_EXTRAS))
@@ -58,7 +58,9 @@ test: lint browser
 test-all: lint browser
 	$(BIN)/pytest -m ''
 
+# Our solvers against published times and other tools, then the time of every stage. PARTS="placement cost" does some.
 bench: $(call stamp,$(TEST_EXTRAS))
+	$(BIN)/python -m tools.bench $(PARTS)
 	$(BIN)/pytest tests/bench -n 0 -m '' --override-ini addopts=-q -s
 
 # Measures docs/benchmarks.md anew, with the peers installed: about two minutes on a quiet machine.

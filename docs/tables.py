@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"(<!-- shows: phaze (?P<arguments>.+?) -->\n```text\n)(?P<shown>.*?)(```\n)", re.DOTALL)
-MEASURED = re.compile(BLOCK.pattern.replace("shows", "measured"), re.DOTALL)
 LONG = re.compile(BLOCK.pattern.replace("shows", "long"), re.DOTALL)
+MEASURED = re.compile(BLOCK.pattern.replace("shows: phaze", "measured: python -m tools.bench"), re.DOTALL)
 
 
 def documents() -> list[Path]:
@@ -24,11 +24,12 @@ def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def printed(arguments: str) -> str:
-    """What ``phaze ARGUMENTS`` prints in a folder with the examples, 80 columns wide, without trailing blanks."""
-    command = [sys.executable, "-m", "phaze", *arguments.split()]
+def printed(arguments: str, program: str) -> str:
+    """What a program of Python prints in a folder with the examples, 80 columns wide, without trailing blanks."""
+    command = [sys.executable, "-m", program, *arguments.split()]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        (Path(folder) / "tools").symlink_to(ROOT / "tools")
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     return "".join(line.rstrip() + "\n" for line in done.stdout.rstrip().splitlines())
 
@@ -36,8 +37,12 @@ def printed(arguments: str) -> str:
 def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "") -> str:
     """``text`` with every shown output made anew whose command has ``only`` in it."""
 
+    program = "tools.bench" if block is MEASURED else "phaze"
+
     def anew(found: re.Match[str]) -> str:
-        return f"{found[1]}{printed(found['arguments'])}{found[4]}" if only in found["arguments"] else found[0]
+        if only not in found["arguments"]:
+            return found[0]
+        return f"{found[1]}{printed(found['arguments'], program)}{found[4]}"
 
     return block.sub(anew, text)
 

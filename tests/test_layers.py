@@ -36,7 +36,6 @@ RANKS = {
     "validate": 6,
     "report": 7,
     "study": 7,
-    "bench": 8,
     "export": 8,
     "sweep": 8,
     "explain": 8,
@@ -51,7 +50,7 @@ RANKS = {
 ONLY_IN = {
     "torch": ("graph/torch/",),
     "transformers": ("graph/torch/",),
-    "ortools": ("schedule/cpsat.py", "schedule/ilp.py", "bench/plain_cpsat.py"),
+    "ortools": ("schedule/cpsat.py", "schedule/ilp.py"),
     "ray": ("search/engine_ray.py",),
     "matplotlib": ("api/plots.py", "api/run_values.py", "api/values.py"),
     "pyarrow": ("export/parquet.py",),
@@ -251,14 +250,9 @@ def _writes(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
-# A switch of the kernel is no file: it cannot be replaced whole.
-SWITCHES = {"bench/memory.py": 1}
-
-
 def test_files_are_written_in_one_place() -> None:
     writes = {name: list(_writes(_tree(SOURCE / name))) for name in NAMES if name != "files.py"}
-    wrong = {name: lines for name, lines in writes.items() if len(lines) != SWITCHES.get(name, 0)}
-    assert wrong == {}, "use phaze.files.write_whole"
+    assert {name: lines for name, lines in writes.items() if lines} == {}, "use phaze.files.write_whole"
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -1,7 +1,7 @@
 """What solvers reach on the instances: ``python -m examples.instances.measure [--seconds 60]`` prints the table.
 
 ours      phaze: schedules by bounds, labels and ideals, placements by the bottleneck table; joint ones by phaze.check
-CP-SAT    a textbook model of the whole pass (:mod:`phaze.bench.plain_cpsat`), OR-Tools' defaults
+CP-SAT    a textbook model of the whole pass (:mod:`tools.bench.plain_cpsat`), OR-Tools' defaults
 HiGHS     the published integer program (:mod:`phaze.schedule.ilp`), component by component, the time shared by size
 """
 
@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from phaze.bench.plain_cpsat import solve_plain
+from tools.bench.plain_cpsat import solve_plain
+
 from phaze.check.verdict import check
 from phaze.placement.profile import problem_of
 from phaze.placement.solve import fastest_plan

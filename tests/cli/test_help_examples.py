@@ -21,7 +21,7 @@ from tests.search.test_silicon_search import STUDY as SILICON
 ROOT = Path(__file__).parents[2]
 PRESETS = ROOT / "src" / "phaze" / "hardware" / "presets"
 # What serves until it is stopped, measures for minutes, or starts Ray (tests/search/test_ray.py does).
-NOT_RUN = ("phaze view", "phaze bench", "--engine ray")
+NOT_RUN = ("phaze view", "--engine ray")
 # Examples that answer a small question here: the model that they name is searched in other tests and in make demo.
 SMALLER = {"--model llama3-8b --of throughput,price": "study.toml --of throughput,price"}
 # Four rows of each kind: what a fit needs at least.

@@ -46,12 +46,13 @@ def application(named: str | None = None) -> typer.Typer:
                     function = getattr(module, name)
                     shown = help_of(function)
                     app.command(rich_help_panel=panel.title, short_help=gives, help=shown)(function)
-    if named in {None, HIDDEN}:
-        app.command(hidden=True)(getattr(import_module(f"phaze.cli.{HIDDEN}"), HIDDEN))
+    for name in HIDDEN:
+        if named in {None, name}:
+            app.command(hidden=True)(getattr(import_module(f"phaze.cli.{name}"), name))
     return app
 
 
 def application_for(arguments: list[str]) -> typer.Typer:
     """The application that a command line needs: with its command alone if it begins with one."""
-    names = {HIDDEN, *(name for panel in PANELS for name, _ in panel.commands)}
+    names = {*HIDDEN, *(name for panel in PANELS for name, _ in panel.commands)}
     return application(arguments[0] if arguments and arguments[0] in names else None)

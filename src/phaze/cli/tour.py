@@ -58,7 +58,6 @@ PANELS: Final = (
             ("verify", "check the certificate of a run by independent code"),
             ("validate", "our times, areas and powers against measured ones"),
             ("calibrate", "fit a chip's constants on your measurements"),
-            ("bench", "solver times against published ones and other tools"),
         ),
     ),
     Panel(
@@ -99,7 +98,7 @@ PANELS: Final = (
     ),
 )
 # A command that set-up runs and --help does not list.
-HIDDEN: Final = "kernels"
+HIDDEN: Final = ("kernels", "bench")
 
 
 def _box(title: str, rows: tuple[tuple[str, str], ...], names: int, width: int) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from phaze.files import write_whole
 
+ROOT = Path(__file__).resolve().parents[2]
 NOT_INSTALLED = "not installed: pip install -e '.[peers]' in phaze's folder"
 QUESTION, ANSWER = "question.json", "answer.json"
 
@@ -30,7 +31,7 @@ def ask(peer: str, package: str, question: Any, limit_s: float = 600.0) -> Any:
     with tempfile.TemporaryDirectory(prefix="phaze-bench-") as name:
         folder = Path(name)
         write_whole(folder / QUESTION, json.dumps(question))
-        surroundings = {**os.environ, "MPLBACKEND": "Agg", "MPLCONFIGDIR": name}
+        surroundings = {**os.environ, "MPLBACKEND": "Agg", "MPLCONFIGDIR": name, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", peer]
         try:
             done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What ``phaze bench`` rests on: ratios, peers' methods that give our answers, and peers that are not there."""
+"""What ``make bench`` rests on: ratios, peers' methods that give our answers, and peers that are not there."""
 
 import importlib.util
 from dataclasses import asdict
@@ -6,19 +6,19 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from tools.bench import cost, peer, placement
+from tools.bench.device_table import least_batch_s
+from tools.bench.inputs import PLACEMENTS, SCHEDULES, core_part, schedule_problem
+from tools.bench.line import Line, Section, Took, same, took
+from tools.bench.loops import nest_of
+from tools.bench.plain_cpsat import Outcome, solve_plain
+from tools.bench.run import document_of
+from tools.bench.schedule import verdict
+from tools.bench.table import seconds, show_bench
 
-from phaze.bench import cost, peer, placement
-from phaze.bench.device_table import least_batch_s
-from phaze.bench.inputs import PLACEMENTS, SCHEDULES, core_part, schedule_problem
-from phaze.bench.line import Line, Section, Took, same, took
-from phaze.bench.loops import nest_of
-from phaze.bench.plain_cpsat import Outcome, solve_plain
-from phaze.bench.run import document_of
-from phaze.bench.schedule import verdict
 from phaze.cost.mapping import product
 from phaze.cost.products import map_product
 from phaze.placement.solve import fastest_plan
-from phaze.report.bench_sheet import seconds, show_bench
 from phaze.schedule.solve import solve
 from tests.placement.placement_cases import random_icml24_problem
 
@@ -89,7 +89,7 @@ def test_scale_sim_takes_our_cycles_and_the_passes_it_does_not_overlap() -> None
     part, shapes = core_part(True), [(128, 200, 130), (300, 128, 256)]
     cases = [(label, *shape) for shape in shapes for label, _ in cost.SIMULATED]
     question = {"rows": part.rows, "columns": part.columns, "cases": cases}
-    rows = peer.ask("phaze.bench.scalesim_peer", "scalesim", question)["rows"]
+    rows = peer.ask("tools.bench.scalesim_peer", "scalesim", question)["rows"]
     expected = [cost.streamed_cycles(flow, shape, part)[1] for shape in shapes for _, flow in cost.SIMULATED]
     assert [cycles for cycles, *_ in rows] == expected
 
@@ -105,7 +105,7 @@ def test_zigzag_takes_our_cycles_for_our_loops_on_a_share_of_the_global_buffer()
     pytest.importorskip("zigzag", reason="in the extra [peers]")
     shape, part = (512, 1024, 1024), core_part(False)
     asked = {"part": asdict(part), "shape": shape, "loops": nest_of(shape, part).loops}
-    ((cycles, *_),) = peer.ask("phaze.bench.zigzag_peer", "zigzag", {"cases": [asked]})["rows"]
+    ((cycles, *_),) = peer.ask("tools.bench.zigzag_peer", "zigzag", {"cases": [asked]})["rows"]
     assert cycles == pytest.approx(nest_of(shape, part).cycles, rel=0.03)
 
 
@@ -141,7 +141,7 @@ def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(monkeypatch: pytes
 
 def test_a_peer_that_fails_is_said() -> None:
     with pytest.raises(peer.PeerError, match="failed: "):
-        peer.ask("phaze.bench.scalesim_peer", "scalesim", {"no": "cases"})
+        peer.ask("tools.bench.scalesim_peer", "scalesim", {"no": "cases"})
 
 
 def test_the_sheet_fits_80_columns_and_marks_what_contradicts() -> None:

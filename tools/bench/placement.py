@@ -1,12 +1,12 @@
 """Placement: 26, 50 and 98 layers on 1024 devices, against the published solver's times and its method in numpy."""
 
-from phaze.bench import clock
-from phaze.bench.device_table import least_batch_s
-from phaze.bench.inputs import CHIP, PLACEMENTS, PlacementInput, placement_problem
-from phaze.bench.line import Line, Section, same
-from phaze.bench.published import PLACEMENT, SOURCE
 from phaze.placement.kernels import warm
 from phaze.placement.solve import fastest_plan
+from tools.bench import clock
+from tools.bench.device_table import least_batch_s
+from tools.bench.inputs import CHIP, PLACEMENTS, PlacementInput, placement_problem
+from tools.bench.line import Line, Section, same
+from tools.bench.published import PLACEMENT, SOURCE
 
 AGREE = 1e-9
 """Sums of the same terms in another order differ in the last bits only."""

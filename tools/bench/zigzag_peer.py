@@ -1,4 +1,4 @@
-"""ZigZag (zigzag-dse) on products: run by :func:`phaze.bench.peer.ask`, in a folder of its own.
+"""ZigZag (zigzag-dse) on products: run by :func:`tools.bench.peer.ask`, in a folder of its own.
 
 The machine is the same core and the same memories at the same rates, told in ZigZag's words, in bits a cycle:
 
@@ -9,7 +9,7 @@ The machine is the same core and the same memories at the same rates, told in Zi
     chip       what the core has of the global buffer: one port towards the core, one towards HBM at HBM's rate
     hbm        the core's share of HBM, one port
 
-A case may name its loops (:mod:`phaze.bench.loops`): then they are priced as they are. Otherwise they are searched,
+A case may name its loops (:mod:`tools.bench.loops`): then they are priced as they are. Otherwise they are searched,
 with the default effort, for least latency. Files are JSON, which is YAML too.
 """
 
@@ -21,9 +21,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from phaze.bench import clock
-from phaze.bench.peer import answer, question
 from phaze.files import write_whole
+from tools.bench import clock
+from tools.bench.peer import answer, question
 
 INWARD = ("I1, tl", "I2, tl", "O, tl", "O, fl")
 OUTWARD = ("I1, fh", "I2, fh", "O, fh", "O, th")

@@ -4,16 +4,16 @@ whole layer without our bounds, components or start."""
 from collections.abc import Callable
 from dataclasses import replace
 
-from phaze.bench import clock
-from phaze.bench.inputs import CHIP, SCHEDULES, ScheduleInput, schedule_problem
-from phaze.bench.line import Line, Section, Took, percent
-from phaze.bench.plain_cpsat import Outcome, solve_plain
-from phaze.bench.published import SCHEDULE, SOURCE
 from phaze.schedule.ilp import solve_ilp
 from phaze.schedule.order import contract
 from phaze.schedule.part import part_of
 from phaze.schedule.problem import Problem, Schedule
 from phaze.schedule.solve import solve
+from tools.bench import clock
+from tools.bench.inputs import CHIP, SCHEDULES, ScheduleInput, schedule_problem
+from tools.bench.line import Line, Section, Took, percent
+from tools.bench.plain_cpsat import Outcome, solve_plain
+from tools.bench.published import SCHEDULE, SOURCE
 
 ILP_GAP = 0.01
 """The gap at which the published system's ILP stops."""

@@ -1,4 +1,4 @@
-"""``phaze bench`` as a person and as a program meet it, on its quickest part."""
+"""``make bench`` as a person and as a program meet it, on its quickest part."""
 
 import json
 import subprocess
@@ -8,14 +8,14 @@ import pytest
 
 
 def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "phaze", "bench", *arguments]
+    command = [sys.executable, "-m", "tools.bench", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_document_has_the_documented_schema() -> None:
     done = ran("placement", "--json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "phaze: measuring placement\n"
+    assert done.stderr == "measuring placement\n"
     document = json.loads(done.stdout)
     assert sorted(document) == ["agree", "machine", "published", "schema", "sections"]
     assert document["schema"] == "phaze.bench/1" and document["agree"] is True
@@ -42,6 +42,13 @@ def test_an_unknown_part_and_a_wrong_limit_are_bad_input() -> None:
     assert done.returncode == 2 and "placement" in done.stderr
     done = ran("schedule", "--limit", "0")
     assert done.returncode == 2 and "--limit" in done.stderr
+
+
+def test_the_former_command_names_the_one_of_now() -> None:
+    command = [sys.executable, "-m", "phaze", "bench", "placement"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "make bench" in done.stderr
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from phaze.bench.line import Took
+from tools.bench.line import Took
 
 SOURCE = "measured from the published code (ICML 2024) on a 2-core machine of this kind"
 

@@ -8,10 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from phaze.bench import clock
-from phaze.bench.line import Line, Section, Took, took
-from phaze.bench.memory import grown
-from phaze.bench.published import MAPPER, SOURCE
 from phaze.cost.parts import ChipArrays, tensor_parts
 from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
@@ -23,6 +19,10 @@ from phaze.search.state import TIE
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
 from phaze.study.plain import default_study
+from tools.bench import clock
+from tools.bench.line import Line, Section, Took, took
+from tools.bench.memory import grown
+from tools.bench.published import MAPPER, SOURCE
 
 MODEL = "bert-large"
 SAMPLE = 4

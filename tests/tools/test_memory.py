@@ -4,9 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-
-from phaze.bench.clock import once, warm
-from phaze.bench.memory import grown
+from tools.bench.clock import once, warm
+from tools.bench.memory import grown
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the high-water mark of a process is Linux's")
 MIB = 2**20

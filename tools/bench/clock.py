@@ -6,8 +6,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import TypeVar
 
-from phaze.bench.line import Took, took
-from phaze.bench.memory import grown
+from tools.bench.line import Took, took
+from tools.bench.memory import grown
 
 T = TypeVar("T")
 FEWEST = 5

@@ -5,12 +5,6 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from phaze.bench import clock
-from phaze.bench.inputs import CHIP, SHAPES, SIMULATED_SHAPES, core_part, paper_parts, shape_product
-from phaze.bench.line import Line, Section, Took, same, took
-from phaze.bench.loops import nest_of
-from phaze.bench.peer import PeerError, ask
-from phaze.bench.published import MAPPER, SOURCE
 from phaze.cost.gemm import array_cycles
 from phaze.cost.kernels import warm
 from phaze.cost.mapped import part_of
@@ -19,6 +13,12 @@ from phaze.cost.products import map_product, sweep_products
 from phaze.dataclass import dataclass
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
+from tools.bench import clock
+from tools.bench.inputs import CHIP, SHAPES, SIMULATED_SHAPES, core_part, paper_parts, shape_product
+from tools.bench.line import Line, Section, Took, same, took
+from tools.bench.loops import nest_of
+from tools.bench.peer import PeerError, ask
+from tools.bench.published import MAPPER, SOURCE
 
 Shape = tuple[int, int, int]
 NEAR = 0.05
@@ -97,7 +97,7 @@ def _zigzag(cases: list[Case]) -> list[Line]:
     searched = [{"part": asdict(case.part), "shape": case.shape} for case in cases]
     given = [{**case, "loops": nest.loops} for case, nest in zip(searched, nests, strict=True)]
     try:
-        rows = ask("phaze.bench.zigzag_peer", "zigzag", {"cases": [*searched, *given]})["rows"]
+        rows = ask("tools.bench.zigzag_peer", "zigzag", {"cases": [*searched, *given]})["rows"]
     except PeerError as fault:
         return _absent(name, cases, str(fault))
     lines = []
@@ -133,7 +133,7 @@ def _scalesim(cases: list[Case]) -> list[Line]:
     shapes = [(label, *case.shape) for case, label, _ in asked]
     try:
         found = ask(
-            "phaze.bench.scalesim_peer", "scalesim", {"rows": part.rows, "columns": part.columns, "cases": shapes}
+            "tools.bench.scalesim_peer", "scalesim", {"rows": part.rows, "columns": part.columns, "cases": shapes}
         )
     except PeerError as fault:
         return _absent(name, cases, str(fault))

@@ -1,4 +1,4 @@
-"""SCALE-Sim on products: run by :func:`phaze.bench.peer.ask`, in a folder of its own.
+"""SCALE-Sim on products: run by :func:`tools.bench.peer.ask`, in a folder of its own.
 
 Its array is simulated with memory that never stalls it: the length of the demand trace is the cycles. (Its model of
 memory, version 3.0.0, stops with a TypeError under numpy 2.4 and is left out.)
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from phaze.bench import clock
-from phaze.bench.peer import answer, question
+from tools.bench import clock
+from tools.bench.peer import answer, question
 
 
 def simulated(array: Any, config: Any, m: int, n: int, k: int) -> int:

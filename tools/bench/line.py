@@ -14,7 +14,7 @@ class Took:
     """Processor seconds of all threads, from ``least_s`` to ``most_s`` where a range was published.
 
     ``stopped``: it was stopped at its limit and had not ended, so it takes longer than that. ``memory_bytes``: its peak
-    above what the process held before (:mod:`phaze.bench.memory`); None where that is not known.
+    above what the process held before (:mod:`tools.bench.memory`); None where that is not known.
     """
 
     least_s: float

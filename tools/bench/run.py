@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phaze.bench.line import PARTS, Section
-from phaze.bench.machine import machine
-from phaze.bench.published import SOURCE
+from tools.bench.line import PARTS, Section
+from tools.bench.machine import machine
+from tools.bench.published import SOURCE
 
 LIMIT_S = 5.0
 """Seconds a peer gets for one problem: ours needs milliseconds, and the whole bench stays within minutes."""
@@ -15,18 +15,18 @@ ORDER = ("placement", "cost", "search", "schedule")
 
 def _section(part: str, limit_s: float) -> Section:
     if part == "placement":
-        from phaze.bench import placement
+        from tools.bench import placement
 
         return placement.section()
     if part == "cost":
-        from phaze.bench import cost
+        from tools.bench import cost
 
         return cost.section()
     if part == "search":
-        from phaze.bench import search
+        from tools.bench import search
 
         return search.section()
-    from phaze.bench import schedule
+    from tools.bench import schedule
 
     return schedule.section(limit_s)
 
