@@ -27,7 +27,7 @@ def test_a_plan_is_for_ones_own_model(phaze: Phaze, arguments: tuple[str, ...], 
 def test_a_model_with_a_plan_of_ones_own_is_one_name_in_every_command(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     for place in ("my.py:build", str(tmp_path / "config.json")):
-        found = supply_of(f"{place}@plan.toml")
+        found = supply_of(f"{place}@plan.toml", allow_code=True)
         assert isinstance(found, Traced) and found.place == f"{place}@plan.toml"
     folder = supply_of(f"{tmp_path}@plan.toml")
     assert isinstance(folder, Traced) and folder.place == f"{tmp_path / 'config.json'}@plan.toml"

@@ -126,7 +126,7 @@ def test_the_study_of_an_own_models_page_needs_no_code(
     (tmp_path / "study.toml").write_text((tmp_path / "study.toml").read_text().replace("sequence = 64\n", ""))
     (tmp_path / "own.py").write_text(CODE, encoding="utf-8")
     with traced_here():
-        ran = phaze("search", "study.toml", "--out", "run", "--workers", 1)
+        ran = phaze("search", "study.toml", "--allow-code", "--out", "run", "--workers", 1)
         assert ran.code == 0, ran.err
     shutil.rmtree(tmp_path / "cache")
     text = _copied_and_searched(tmp_path / "run/report.html", tmp_path / "empty", phaze, monkeypatch)

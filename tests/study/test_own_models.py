@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_study_with_an_own_model_runs_from_anywhere_and_its_run_without_code_o
     written: Path, phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with traced_here():
-        ran = phaze("search", written / "study.toml", "--out", "run", "--workers", 1, "--json")
+        ran = phaze("search", written / "study.toml", "--allow-code", "--out", "run", "--workers", 1, "--json")
         assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert [model["name"] for model in found["models"]] == ["own-build", "bert-large"]
@@ -96,7 +97,7 @@ def test_a_width_that_a_study_names_and_the_model_lacks_is_refused(written: Path
     raw, origin = read_study(str(written / "study.toml"))
     raw["models"] = [{"model": "own.py:build", "widths": [1, 3]}]
     with traced_here(), pytest.raises(InputError, match="3"):
-        with_own_models(raw, origin)
+        with_own_models(raw, replace(origin, allow_code=True))
 
 
 def test_a_table_states_one_source_of_a_model() -> None:

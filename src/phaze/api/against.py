@@ -24,11 +24,14 @@ def launched_job(
     batch: Any,
     sequence: int | None,
     precision: str | None,
+    allow_code: bool,
 ) -> "Launched":
-    """The run of a launch file with what the command line says beside it; its optimizer must be the stack's."""
+    """The run of a launch file with what the command line says beside it; its optimizer must be the stack's. Code that
+    the file names as its model runs only if ``allow_code``."""
     from dataclasses import replace
 
     from phaze.export.launch.read import Told, read_launch
+    from phaze.graph.supply.permission import require_allowed
     from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 
     usual = None if chip is None else load_chip(chip).cluster
@@ -42,7 +45,9 @@ def launched_job(
     if precision is not None and run.get("precision", precision) != precision:
         what = f"{precision} and {launched.where} says {run['precision']}"
         raise InputError("--precision", what, "leave the option out")
-    return launched if precision is None else replace(launched, run={**run, "precision": precision})
+    require_allowed(str(run.get("model", "")), allow_code, f"{launched.where}: model")
+    run = run if precision is None else {**run, "precision": precision}
+    return replace(launched, run=run, allow_code=allow_code)
 
 
 def with_given(value: Planned, launched: "Launched", basis: "Basis", progress: "Progress") -> Planned:

@@ -31,6 +31,7 @@ def sweep(
     address: str | None = None,
     rules: str | None = None,
     fresh: bool = False,
+    allow_code: bool = False,
     page: bool = False,
 ) -> Swept:
     """The certified best at every value of one key of a study, as ``phaze sweep``.
@@ -48,6 +49,7 @@ def sweep(
         address: With ``"ray"``: ``"auto"`` (the cluster of this machine), ``"local"``, or ``"HOST:PORT"``.
         rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
         fresh: Trace your own models again, ignoring the cache.
+        allow_code: Let the study name Python code as a model, which then runs.
         page: Write its page, sweep.html, into the folder too.
 
     Returns:
@@ -69,7 +71,7 @@ def sweep(
         from phaze.sweep.over import over_of
         from phaze.sweep.run import sweep as sweep_points
 
-        raw, origin = asked_study(study, model, study_settings(settings, rules=rules))
+        raw, origin = asked_study(study, model, study_settings(settings, rules=rules), allow_code=allow_code)
         axis = over_of(over, with_tables(raw), origin.where, points)
         traced(with_settings(raw, [axis.points[0].setting]), origin, fresh, progress)
         folder, kept = folder_of(out, str(raw["name"]))
@@ -99,6 +101,7 @@ def compare(
     settings: Sequence[str] = (),
     rules: str | None = None,
     fresh: bool = False,
+    allow_code: bool = False,
 ) -> Compared:
     """Throughput of every model of a study on several chips, against its baseline, as ``phaze compare``.
 
@@ -115,6 +118,7 @@ def compare(
         settings: Changes to the study, such as ``"training.batch=2048"``.
         rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
         fresh: Trace your own models again, ignoring the cache.
+        allow_code: Let the study name Python code as a model, which then runs.
 
     Returns:
         The comparison: ``rows``, one for each chip, model and placement.
@@ -136,7 +140,8 @@ def compare(
             study = Path(runs[0]) / STUDY
             if not study.is_file():
                 raise InputError("--run", f"{runs[0]} holds no finished run", "give the folder of a search")
-        raw, origin = settled(study, model, study_settings(settings, rules=rules), fresh, progress)
+        chosen = study_settings(settings, rules=rules)
+        raw, origin = settled(study, model, chosen, fresh, progress, allow_code=allow_code)
         progress.step("placing the models on each chip")
         others = None if rows is None else str(rows)
         document = compared(raw, origin, list(chips), [str(run) for run in runs], basis, others)

@@ -46,8 +46,15 @@ def budget_of(tokens: int | str | None, terms: str | Path | None) -> "Budget | N
     return Budget(told("--tokens", tokens, parse_tokens), load_run_terms(str(terms or "default")))
 
 
-def priced(run: Source, basis: "Basis", perfetto: str | Path | None = None, budget: "Budget | None" = None) -> Planned:
-    """The price of a run's plan; where it does not fit also what is short."""
+def priced(
+    run: Source,
+    basis: "Basis",
+    perfetto: str | Path | None = None,
+    budget: "Budget | None" = None,
+    allow_code: bool = False,
+) -> Planned:
+    """The price of a run's plan; where it does not fit also what is short. Code that the run names as its model runs
+    only if ``allow_code``."""
     from dataclasses import replace
 
     from phaze.evaluate.answer import fixed_document
@@ -56,7 +63,7 @@ def priced(run: Source, basis: "Basis", perfetto: str | Path | None = None, budg
     from phaze.evaluate.run_file import job_of, read_run, with_tensor_plan
 
     raw, where = (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
-    job = job_of(raw, where)
+    job = job_of(raw, where, allow_code=allow_code)
     job = job if budget is None else replace(job, budget=budget)
     problem, found = fixed_plan(job, basis)
     if perfetto is not None:
@@ -65,18 +72,21 @@ def priced(run: Source, basis: "Basis", perfetto: str | Path | None = None, budg
     if "shortage" in document:
         from phaze.evaluate.levers import fixed_levers
 
-        levers = fixed_levers(raw, document["shortage"]["needed_bytes"], basis)
+        levers = fixed_levers(raw, document["shortage"]["needed_bytes"], basis, allow_code)
         document["shortage"] = {**document["shortage"], "levers": levers}
     return planned_value(document, job.chip.hbm.size_bytes, 0 if document["feasible"] else 3)
 
 
 @asked
-def price(run: Source, basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated") -> Planned:
+def price(
+    run: Source, basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated", *, allow_code: bool = False
+) -> Planned:
     """Step time and memory of a given plan, whether it fits or not, as ``phaze plan --fixed``.
 
     Args:
         run: A run (``phaze.run/1``): a file, or its values.
         basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
+        allow_code: Let the run name Python code as its model, which then runs.
 
     Returns:
         The plan evaluated: ``batch_s`` in seconds, memory of every stage in bytes, ``shortage`` where it does not fit.
@@ -92,7 +102,7 @@ def price(run: Source, basis: Literal["calibrated", "datasheet", "ideal"] = "cal
     """
     with on_standard_error() as progress:
         progress.step("phaze plan --fixed")
-        return identified(priced(run, basis))
+        return identified(priced(run, basis, allow_code=allow_code))
 
 
 @asked

@@ -20,8 +20,10 @@ MOST_RANKS = 64
 """Traces at once: one of each kind of rank is enough."""
 
 
-def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progress: "Progress") -> Shown:
-    """The answer of ``phaze calibrate --trace``."""
+def calibrate_run(
+    traces: Sequence[str], run: str | None, out: str | None, allow_code: bool, progress: "Progress"
+) -> Shown:
+    """The answer of ``phaze calibrate --trace``; code that the run names as its model runs only if ``allow_code``."""
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.run_file import job_of, read_run
     from phaze.validate.fitted_files import fitted_texts, write_fitted
@@ -31,7 +33,7 @@ def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progr
     if len(traces) > MOST_RANKS:
         raise InputError("--trace", f"{len(traces)} traces are given", f"give at most {MOST_RANKS} ranks")
     raw, where = read_run(run)
-    job = job_of(raw, where)
+    job = job_of(raw, where, allow_code=allow_code)
     measured_s, fit, measured = _fit(job, traces, progress)
     progress.step("pricing the run before and after")
     before_s = fixed_plan(job)[1].batch_s
@@ -39,7 +41,7 @@ def calibrate_run(traces: Sequence[str], run: str | None, out: str | None, progr
     texts = fitted_texts(raw, job, fit.fitted, f"1 run, {where}, {given}")
     folder = Path(out or f"{Path(where).stem}-fitted")
     files = write_fitted(texts, folder) if texts else {}
-    after_s = fixed_plan(job_of({**raw, **files}, where))[1].batch_s if files else before_s
+    after_s = fixed_plan(job_of({**raw, **files}, where, allow_code=allow_code))[1].batch_s if files else before_s
     document: dict[str, Any] = {
         "run": where,
         "measured": measured,

@@ -139,7 +139,7 @@ def rank_asked(
     if not isinstance(model, str | None):
         return rank_of(model, rank, watch=progress.counting("tracing"))
     named = ":" in place or place.endswith(".json") or "/" in place or "@" in place or Path(place).is_dir()
-    supply = supply_of(place, fresh=request.fresh) if named and not request.family else None
+    supply = supply_of(place, allow_code=True, fresh=request.fresh) if named and not request.family else None
     if not isinstance(supply, Traced | GraphFile):
         return sources.load(request)
     found = rank_of(supply, rank, watch=progress.counting("tracing"))
@@ -153,7 +153,7 @@ def _planned(place: str) -> Graphed:
     from phaze.graph.supply.supply import Traced, supply_of
     from phaze.graph.tensor_plan import plan_text
 
-    supply = supply_of(place)
+    supply = supply_of(place, allow_code=True)
     if not isinstance(supply, Traced):
         raise InputError("--show-plan", f"{place} is built in, with a plan of its own", "name your own model")
     facts = supply.facts

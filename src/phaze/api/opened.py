@@ -32,7 +32,7 @@ def announce(model: str, sequence: int | None) -> None:
     from phaze.graph.supply.supply import Traced, supply_of
 
     try:
-        supply = supply_of(model, runs=False)
+        supply = supply_of(model, kept=True)
         if not isinstance(supply, Traced):
             return
         facts = supply.facts
@@ -85,9 +85,17 @@ def _name(models: Sequence[Any]) -> str:
 
 
 def asked_study(
-    study: "Study | None", models: "Models | None", settings: Sequence[str], tp_plan: str | None = None
+    study: "Study | None",
+    models: "Models | None",
+    settings: Sequence[str],
+    tp_plan: str | None = None,
+    allow_code: bool = False,
 ) -> "tuple[dict[str, Any], Origin]":
-    """The plain values of the study that was asked for, its own models not traced yet, and where it comes from."""
+    """The plain values of the study that was asked for, its own models not traced yet, and where it comes from. Models
+    that stand in place of a study are named by the caller, so that their code may run; a study's with ``allow_code``.
+    """
+    from dataclasses import replace
+
     from phaze.study.places import Origin
     from phaze.study.plain import default_study, given_paths, read_study, with_settings
 
@@ -99,11 +107,12 @@ def asked_study(
         named, study = [study], None
     if study is None:
         named = [with_plan(one, tp_plan) if isinstance(one, str) else one for one in named]
-        raw, origin = {**default_study(_name(named)), "models": named}, Origin("--model")
+        raw, origin = {**default_study(_name(named)), "models": named}, Origin("--model", allow_code=True)
     elif isinstance(study, Mapping):
-        raw, origin = dict(study), Origin("study")
+        raw, origin = dict(study), Origin("study", allow_code=allow_code)
     else:
         raw, origin = read_study(str(study))
+        origin = replace(origin, allow_code=allow_code)
     return with_settings(raw, settings), origin.given(given_paths(settings))
 
 
@@ -126,9 +135,10 @@ def settled(
     fresh: bool = False,
     progress: "Progress | None" = None,
     tp_plan: str | None = None,
+    allow_code: bool = False,
 ) -> "tuple[dict[str, Any], Origin]":
     """The plain values of the study that was asked for, its models graphs or built in, and where it comes from."""
     from phaze.report.progress import Progress
 
-    raw, origin = asked_study(study, models, settings, tp_plan)
+    raw, origin = asked_study(study, models, settings, tp_plan, allow_code)
     return traced(raw, origin, fresh, progress or Progress()), origin

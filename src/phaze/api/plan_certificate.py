@@ -83,7 +83,7 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
             load = family_at(job["family"], job["sizes"], graph["microbatch"], graph["attention"])
             length = job["sequence"] or int(job["sizes"]["sequence"])
         else:
-            supply = supply_of(job["model"], runs=False)
+            supply = supply_of(job["model"], kept=True)
             load, length = (
                 supply_at(supply, graph["microbatch"], graph["attention"]),
                 supply.facts.length(job["sequence"]),

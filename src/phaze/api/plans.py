@@ -80,6 +80,7 @@ def plan(
     html: str | Path | None = None,
     perfetto: str | Path | None = None,
     tp_plan: str | Path | None = None,
+    allow_code: bool = False,
 ) -> Planned:
     """The fastest plan of a training job on existing devices, proved optimal, as ``phaze plan``.
 
@@ -127,6 +128,7 @@ def plan(
         html: A file for the plan's page.
         perfetto: A file for its timeline, for ui.perfetto.dev.
         tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
+        allow_code: Let ``fixed`` or ``against`` name Python code as the model, which then runs.
 
     Returns:
         The plan: ``batch_s`` (step time in seconds), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
@@ -152,17 +154,20 @@ def plan(
                 raise InputError("--over", "a fixed plan is priced as it is", "leave out --fixed")
             if certificate is not None:
                 raise InputError("--certificate", "a fixed plan is priced, nothing is chosen", "leave out --fixed")
-            return identified(_paged(priced(fixed, basis, perfetto, budget), html, progress))
+            return identified(_paged(priced(fixed, basis, perfetto, budget, allow_code), html, progress))
         from phaze.evaluate.headroom import parse_headroom
         from phaze.evaluate.request import Asked
         from phaze.graph.split_context import way_named
         from phaze.units import parse_batch
 
         length, launched = length_of(sequence), None
+        code_runs = allow_code or model is not None  # a model that is given is named by the caller
         size: Any = None if batch is None else told("--batch", batch, parse_batch)
         if against is not None:
             named = _named(model, gpt, llama, length) if (model, gpt, llama) != (None, None, None) else {}
-            launched = launched_job(str(against), named, chip, cluster, stack, devices, size, length, precision)
+            launched = launched_job(
+                str(against), named, chip, cluster, stack, devices, size, length, precision, code_runs
+            )
             run = launched.run
             chip, cluster, stack, devices = run["chip"], run["cluster"], run.get("stack"), run["devices"]
             size, length, precision = run["batch"], run.get("sequence"), run.get("precision")
@@ -191,6 +196,7 @@ def plan(
             headroom=parse_headroom(str(headroom), "--headroom"),
             budget=budget,
             fresh=fresh,
+            allow_code=code_runs,
             supply=model if own else None,  # type: ignore[arg-type]
             contexts=numbers("--context", context) or degrees_tried(launched, "context"),
             expert=numbers("--expert", expert) or degrees_tried(launched, "expert"),

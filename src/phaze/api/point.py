@@ -49,4 +49,4 @@ def evaluate(
     if isinstance(model, Model):
         raise InputError("model", "a given plan is priced for models by name or place", "write the model to a file")
     run = {"schema": "phaze.run/1", "model": model, "chip": chip, "cluster": cluster, "devices": devices}
-    return price({**run, "batch": batch, "plan": dict(plan), **options})
+    return price({**run, "batch": batch, "plan": dict(plan), **options}, allow_code=True)

@@ -95,6 +95,7 @@ def verify(
     all_: bool = False,
     space: str | Path | None = None,
     gap: float | None = None,
+    allow_code: bool = False,
 ) -> Shown:
     """Check a certificate by independent code, as ``phaze verify``.
 
@@ -105,6 +106,7 @@ def verify(
         all_: Every chip of the space (the default); not with ``quick``.
         space: Check the answer against this space instead of its own, a name or a file, of any size.
         gap: With ``space``: the relative gap to prove.
+        allow_code: Let ``study`` name Python code as a model, which then runs.
 
     Returns:
         ``holds``, the ``claim`` in words, ``proved`` chips, ``objections`` where it does not hold, and what is
@@ -124,7 +126,7 @@ def verify(
     question, other = (None if path is None else str(path) for path in (study, space))
     with on_standard_error() as progress:
         progress.step("phaze verify")
-        return verified(place_of(run), question, quick, other, gap, progress)
+        return verified(place_of(run), question, quick, other, gap, allow_code, progress)
 
 
 @asked

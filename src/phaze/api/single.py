@@ -214,10 +214,10 @@ def schedule(
             place = with_plan(model, None if tp_plan is None else str(tp_plan)) if isinstance(model, str) else ""
             length, setting = length_of(sequence), setting_of(chip, cluster, stack, basis, rules)
             progress.step(OPENING)
-            supply = model if model is not None and not isinstance(model, str) else supply_of(place, fresh=fresh)
-            kernels = attention or (None if isinstance(supply, GraphFile) else setting.stack.attention)
+            own = supply_of(place, allow_code=True, fresh=fresh) if model is None or isinstance(model, str) else model
+            kernels = attention or (None if isinstance(own, GraphFile) else setting.stack.attention)
             rank = Rank(tensor, microbatch, length, kernels, sequence_parallel or None)
-            traced = rank_of(supply, rank, watch=progress.counting("tracing"))
+            traced = rank_of(own, rank, watch=progress.counting("tracing"))
             progress.clear()
             if place:
                 announce(place, length)

@@ -35,6 +35,7 @@ class Space:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default, as for
             :func:`phaze.search`.
         settings: Changes to the study, such as ``"training.batch=2048"``.
+        allow_code: Let the study name Python code as a model, which then runs.
 
     Examples:
         >>> import phaze
@@ -48,8 +49,8 @@ class Space:
         True
     """
 
-    def __init__(self, study: "Study", *, settings: Sequence[str] = ()) -> None:
-        raw, origin = settled(study, None, settings)
+    def __init__(self, study: "Study", *, settings: Sequence[str] = (), allow_code: bool = False) -> None:
+        raw, origin = settled(study, None, settings, allow_code=allow_code)
         self._job = question_of(study_of(raw, origin.where), reader=origin.reader).job
         self._scale = scale_for(self._job)
         self._chips = enumerate_space(self._job.space)

@@ -79,6 +79,7 @@ def search(
     terms: str | None = None,
     tp_plan: str | Path | None = None,
     fresh: bool = False,
+    allow_code: bool = False,
     page: bool = False,
 ) -> Searched:
     """The best chip and plan together, with a certificate, as ``phaze search``.
@@ -106,6 +107,7 @@ def search(
         terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
         tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
         fresh: Trace your own models again, ignoring the cache.
+        allow_code: Let the study name Python code as a model, which then runs.
         page: Write its page, report.html, into the folder too.
 
     Returns:
@@ -131,7 +133,8 @@ def search(
         began = monotonic()
         from phaze.hardware.write import toml_text
 
-        asked_for, origin = asked_study(study, model, chosen, None if tp_plan is None else str(tp_plan))
+        tensor_plan = None if tp_plan is None else str(tp_plan)
+        asked_for, origin = asked_study(study, model, chosen, tensor_plan, allow_code)
         ended = None if out is None else _ended(out, asked_for, page)
         if ended is not None:
             return ended
@@ -186,6 +189,7 @@ def front(
     time: float | None = None,
     rules: str | None = None,
     fresh: bool = False,
+    allow_code: bool = False,
     page: bool = False,
 ) -> Fronted:
     """The Pareto front of two or three metrics, each design with a certificate, as ``phaze front``.
@@ -203,6 +207,7 @@ def front(
         time: Time limit in seconds; then the designs so far are the answer.
         rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
         fresh: Trace your own models again, ignoring the cache.
+        allow_code: Let the study name Python code as a model, which then runs.
         page: Write its page, front.html, into the folder too.
 
     Returns:
@@ -227,7 +232,8 @@ def front(
         from phaze.search.deadline import left_of
         from phaze.study.load import question_of, study_of
 
-        raw, origin = settled(study, model, study_settings(settings, rules=rules, gap=gap), fresh, progress)
+        chosen = study_settings(settings, rules=rules, gap=gap)
+        raw, origin = settled(study, model, chosen, fresh, progress, allow_code=allow_code)
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
         weighed = asked_of(of, within)

@@ -27,6 +27,7 @@ def validate(
     bands: bool = False,
     write: str | Path | None = None,
     held_back: bool = False,
+    allow_code: bool = False,
 ) -> Shown:
     """Estimates against published figures, as ``phaze validate``.
 
@@ -42,6 +43,7 @@ def validate(
         bands: The error band of each kind of answer, and how many held-out runs lie inside, instead.
         write: With ``bands``: the file that they go to.
         held_back: Errors of fitted stacks and of the accuracy targets, fitted and on held-out runs, instead.
+        allow_code: Let rows name Python code as their model, which then runs.
 
     Returns:
         Every row with its error, and the medians of every set.
@@ -75,7 +77,7 @@ def validate(
         if operators:
             return validated.operators_validated()
         basis: Basis = "datasheet" if datasheet else "calibrated"
-        measured = validated.sets_of(None if rows is None else Path(rows), list(sets))
+        measured = validated.sets_of(None if rows is None else Path(rows), list(sets), allow_code)
         if best:
             return validated.best_validated(measured, basis, progress)
         return validated.runs_validated(measured, basis, every or rows is not None, progress)
@@ -91,6 +93,7 @@ def calibrate(
     run: str | Path | None = None,
     rows: Sequence[str | Path] = (),
     only: str = "",
+    allow_code: bool = False,
 ) -> Shown:
     """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
     their files, as ``phaze calibrate``.
@@ -104,6 +107,7 @@ def calibrate(
         rows: Instead: files of ``phaze.rows/1``, or ``"products"``, ``"attention"``, ``"collectives"``,
             or ``"stacks"`` for the bundled runs.
         only: With ``rows``: only chips, kernels, clusters and stacks whose name contains this.
+        allow_code: Let ``run`` name Python code as its model, which then runs.
 
     Returns:
         Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and
@@ -146,7 +150,7 @@ def calibrate(
                 raise InputError("--trace", "there is nothing that was measured", "give a trace or a log of the run")
             from phaze.api.calibrate_run import calibrate_run
 
-            return calibrate_run([str(path) for path in trace], plan, target, progress)
+            return calibrate_run([str(path) for path in trace], plan, target, allow_code, progress)
         if operators is None or chip is None:
             missing = "measurements" if operators is None else "--chip"
             raise InputError(missing, "it is missing", "give a CSV file and --chip, or --trace and --run")

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     Sets = list[tuple[str, str, tuple[MeasuredRun, ...]]]
 
 
-def sets_of(path: Path | None, only: list[str]) -> "Sets":
-    """Name, title and rows of what is asked about."""
+def sets_of(path: Path | None, only: list[str], allow_code: bool = False) -> "Sets":
+    """Name, title and rows of what is asked about; code that rows name as models runs only if ``allow_code``."""
     from phaze.files import read_text
     from phaze.validate.rows import read_rows
     from phaze.validate.sets import SETS, rows_of, set_named
 
     if path is not None:
         text, name = read_text(str(path))
-        return [(path.name, name, read_rows(text, name))]
+        return [(path.name, name, read_rows(text, name, allow_code))]
     chosen = [set_named(name) for name in only] or list(SETS)
     return [(one.name, one.title, rows_of(one)) for one in chosen]
 

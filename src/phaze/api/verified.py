@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from phaze.api.plan_certificate import plan_independently
 from phaze.api.values import Shown
-from phaze.api.verify_certificate import NOT_COVERED, independently
+from phaze.api.verify_certificate import NOT_COVERED, asked_otherwise, independently
 from phaze.api.verify_front import front_independently
 from phaze.api.verify_larger import larger_verified
 from phaze.api.verify_sweep import sweep_verified
@@ -104,7 +104,13 @@ def _only(folder: Path) -> str:
 
 
 def verified(
-    run: str, study: str | None, quick: bool, space: str | None, gap: float | None, progress: "Progress"
+    run: str,
+    study: str | None,
+    quick: bool,
+    space: str | None,
+    gap: float | None,
+    allow_code: bool,
+    progress: "Progress",
 ) -> Shown:
     """The verdict on the folder of a run, a front, a sweep or a plan."""
     from phaze.search.result import SCHEMA
@@ -135,7 +141,10 @@ def verified(
         from phaze.front.schema import front_in
 
         result, text = front_in(folder)
-        verdict, wrong = front_independently(run, study, quick, result, text, progress)
+        verdict, wrong = front_independently(run, quick, result, text, progress)
     else:
-        verdict, wrong = independently(run, study, quick, result, text, progress)
+        verdict, wrong = independently(run, quick, result, text, progress)
+    if study is not None and not wrong:
+        asked = {"of": result["of"], "within": result["within"]} if kind == "front.json" else None
+        wrong = asked_otherwise(folder, study, allow_code, asked)
     return _checked(run, verdict, wrong, result, UNCHECKED[kind])

@@ -15,9 +15,9 @@ NOT_COVERED = 3
 READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
-def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = None) -> list[str]:
-    """What of a run's problem is not what a study asks; ``front``: metrics and limits of a front, whose gap is an
-    option of its command and not of its study."""
+def asked_otherwise(folder: Path, study: str, allow_code: bool, front: dict[str, Any] | None = None) -> list[str]:
+    """What of a run's problem is not what a study asks, whose code runs only if ``allow_code``; ``front``: metrics and
+    limits of a front, whose gap is an option of its command and not of its study."""
     from phaze.api.opened import settled
     from phaze.files import read_text
     from phaze.search.question_files import PROBLEM, differences
@@ -25,7 +25,7 @@ def asked_otherwise(folder: Path, study: str, front: dict[str, Any] | None = Non
 
     kept = read_text(str(folder / PROBLEM))[0]
     gap = [] if front is None else [f"search.gap={json.loads(kept)['gap']!r}"]
-    raw, origin = settled(study, None, gap)
+    raw, origin = settled(study, None, gap, allow_code=allow_code)
     question = question_of(study_of(raw, origin.where), reader=origin.reader)
     asked = (question if front is None else question.fronted(front)).papers("").problem
     if kept == asked:
@@ -84,7 +84,7 @@ def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
 
 
 def independently(
-    run: str, study: str | None, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
+    run: str, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
 ) -> "tuple[Verdict, list[str]]":
     """The verdict of the independent checker, and what else is wrong."""
     from phaze.check.verdict import check
@@ -93,5 +93,4 @@ def independently(
     # Of several models the two scores may be in other units; then what the certificate says is enough.
     known = isinstance(said, int | float) and 0 <= said < float("inf") and len(result["models"]) == 1
     verdict = check(folder, quick, float(said) if known else 0.0, progress.step, _solver(folder))
-    wrong = [verdict.wrong] if verdict.wrong else as_phaze_has_it(folder, result, text, verdict)
-    return verdict, wrong or ([] if study is None else asked_otherwise(folder, study))
+    return verdict, [verdict.wrong] if verdict.wrong else as_phaze_has_it(folder, result, text, verdict)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.verify_certificate import READING, asked_otherwise
+from phaze.api.verify_certificate import READING
 
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
@@ -102,13 +102,11 @@ class FrontFolder:
 
 
 def front_independently(
-    run: str, study: str | None, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
+    run: str, quick: bool, result: dict[str, Any], text: str, progress: "Progress"
 ) -> "tuple[Verdict, list[str]]":
     """The verdict of the independent checker on a front, and what else is wrong."""
     from phaze.check.verdict import check
 
     own = FrontFolder(Path(run), result)
     verdict = check(own.folder, quick, 0.0, progress.step, unit_solver=own.solver())
-    wrong = [verdict.wrong] if verdict.wrong else own.objections(text, verdict)
-    asked = {"of": result["of"], "within": result["within"]}
-    return verdict, wrong or ([] if study is None else asked_otherwise(own.folder, study, asked))
+    return verdict, [verdict.wrong] if verdict.wrong else own.objections(text, verdict)

@@ -74,7 +74,7 @@ def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progr
         place = Path(run) / "points" / f"{at:03d}"
         progress.step(f"checking the certificate of point {at + 1} of {len(document['points'])}")
         text, where = read_text(str(place / RESULT))
-        verdict, wrong = independently(str(place), None, quick, parse(text, "json", where), text, progress)
+        verdict, wrong = independently(str(place), quick, parse(text, "json", where), text, progress)
         verdict.wrong = wrong[0] if wrong else verdict.wrong
         found.append((at, verdict))
     return found

@@ -6,6 +6,7 @@ import typer
 
 from phaze.api import tables
 from phaze.cli.answer import asking
+from phaze.cli.search import AllowCode
 
 Measurements = Annotated[
     str | None, typer.Argument(help="CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).")
@@ -30,8 +31,9 @@ Out = Annotated[
 
 @asking(tables.calibrate)
 def calibrate(
-    measurements: Measurements, chip: ChipName, out: Out, trace: Traces, run: RunPath, rows: RowFiles, only: Only
-) -> None:
+    measurements: Measurements, chip: ChipName, out: Out, trace: Traces, run: RunPath, rows: RowFiles, only: Only,
+    allow_code: AllowCode,
+) -> None:  # fmt: skip
     """Fit a chip's constants to measured operators, or those of chip, network and stack to your own run.
 
     A row is a GEMM (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.

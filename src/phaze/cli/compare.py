@@ -6,7 +6,7 @@ import typer
 
 from phaze.api import along
 from phaze.cli.answer import asking
-from phaze.cli.search import Fresh, Model, Rules, Settings, Study
+from phaze.cli.search import AllowCode, Fresh, Model, Rules, Settings, Study
 
 Chips = Annotated[list[str] | None, typer.Option("--chip", help="A chip by name or path; repeatable.")]
 ChipRows = Annotated[
@@ -24,7 +24,7 @@ Basis = Annotated[
 @asking(along.compare)
 def compare(
     study: Study, model: Model, chips: Chips, runs: Runs, rows: ChipRows, basis: Basis, rules: Rules,
-    settings: Settings, fresh: Fresh,
+    settings: Settings, fresh: Fresh, allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Compare chips: throughput of every model, and its ratio to the study's baseline chip.
 

@@ -6,7 +6,7 @@ import typer
 
 from phaze.api import studies
 from phaze.cli.answer import asking
-from phaze.cli.search import Fresh, Model, Rules, Settings, Study, Time, Workers
+from phaze.cli.search import AllowCode, Fresh, Model, Rules, Settings, Study, Time, Workers
 
 Of = Annotated[str, typer.Option("--of", help="Two or three metrics: throughput,area,power")]
 Within = Annotated[
@@ -20,6 +20,7 @@ Gap = Annotated[float, typer.Option("--gap", help="Relative gap in metrics that 
 def front(
     *, of: Of, study: Study, model: Model, within: Within, out: Out = "runs/{name}-front", gap: Gap, time: Time,
     workers: Workers = 0, rules: Rules, settings: Settings, fresh: Fresh,
+    allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Find the Pareto front of two or three metrics, with a certificate for each design.
 

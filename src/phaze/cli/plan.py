@@ -39,6 +39,7 @@ from phaze.cli.plan_options import (
     WhatIf,
     Zero,
 )
+from phaze.cli.search import AllowCode
 from phaze.cli.tensor_plan import TpPlan
 
 
@@ -50,6 +51,7 @@ def plan(
     shard: Shard, recompute: Recompute, attention: Attention, precision: Precision, headroom: Headroom,
     tokens: Tokens, terms: Terms, datasheet: Datasheet, fresh: Fresh, fixed: Fixed, against: Against, what_if: WhatIf,
     over: Over, html: Html, certificate: Certificate, perfetto: Perfetto, tp_plan: TpPlan,
+    allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Plan a training job on given devices: TP, PP, DP, CP, EP, VPP, ZeRO, microbatch, recompute. Will it fit?
 

@@ -57,6 +57,10 @@ Terms = Annotated[
     str | None, typer.Option("--terms", help="With --tokens: prices, PUE and carbon (phaze.ownership/1).")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Trace your own models again, ignoring the cache.")]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Let the file name Python code as a model (file.py:function), which then runs."),
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", help="a.b=c: override a value of the study; repeatable.")]
 
 
@@ -66,6 +70,7 @@ def search(
     engine: Engine, address: Address, attention: Attention, precision: Precision, shard: Shard, headroom: Headroom,
     devices: Devices, batch: Batch, sequence: Sequence, tokens: Tokens, terms: Terms, settings: Settings,
     tp_plan: TpPlan, fresh: Fresh,
+    allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Search the best chip and the best plan on it together, to a proven gap.
 

@@ -6,7 +6,7 @@ import typer
 
 from phaze.api.opened import settled
 from phaze.cli.answer import Answer, answering
-from phaze.cli.search import Fresh, Settings
+from phaze.cli.search import AllowCode, Fresh, Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,9 @@ File = Annotated[str, typer.Argument(help="A study (phaze.study/1); - reads it f
 
 @app.command()
 @answering
-def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progress: "Progress") -> Answer:
+def check(
+    file: File, settings: Settings = None, fresh: Fresh = False, allow_code: AllowCode = False, *, progress: "Progress"
+) -> Answer:
     """Check a study: its file, every name in it, and the size of the search.
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
@@ -28,7 +30,7 @@ def check(file: File, settings: Settings = None, fresh: Fresh = False, *, progre
     from phaze.search.spaces import enumerate_space
     from phaze.study.load import job_of, study_of
 
-    raw, origin = settled(file, None, settings or [], fresh, progress)
+    raw, origin = settled(file, None, settings or [], fresh, progress, allow_code=allow_code)
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
     job = job_of(checked, reader=origin.reader)

@@ -6,7 +6,7 @@ import typer
 
 from phaze.api import along
 from phaze.cli.answer import asking
-from phaze.cli.search import Address, Engine, Fresh, Model, Rules, Settings, Study, Workers
+from phaze.cli.search import Address, AllowCode, Engine, Fresh, Model, Rules, Settings, Study, Workers
 
 Range = Annotated[str, typer.Option("--over", help="key=low..high or key=a,b,c: a key of the study and its range.")]
 Points = Annotated[int, typer.Option("--points", help="Number of values of a range, in geometric progression.")]
@@ -17,6 +17,7 @@ Out = Annotated[str | None, typer.Option("--out", help="The folder of the sweep;
 def sweep(
     *, over: Range, study: Study, model: Model, points: Points, out: Out = "runs/{name}-sweep", workers: Workers = 0,
     engine: Engine, address: Address, rules: Rules, settings: Settings, fresh: Fresh,
+    allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Search along a range: the certified best chip and plan for each value of one key of a study.
 

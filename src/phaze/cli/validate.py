@@ -6,6 +6,7 @@ import typer
 
 from phaze.api import tables
 from phaze.cli.answer import asking
+from phaze.cli.search import AllowCode
 
 Silicon = Annotated[bool, typer.Option("--silicon", help="Area, power and sustained rates against published chips.")]
 Operators = Annotated[
@@ -34,7 +35,7 @@ Every = Annotated[bool, typer.Option("--rows", help="Show every run.")]
 @asking(tables.validate)
 def validate(
     rows: Rows, silicon: Silicon, operators: Operators, datasheet: Datasheet, sets: Only, every: Every, best: Best,
-    rediscovery: Rediscovery, bands: Bands, write: Write, held_back: HeldBack,
+    rediscovery: Rediscovery, bands: Bands, write: Write, held_back: HeldBack, allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Compare estimates with published figures: whole training runs, operators, or silicon.
 

@@ -6,6 +6,7 @@ import typer
 
 from phaze.api import runs
 from phaze.cli.answer import asking
+from phaze.cli.search import AllowCode
 
 Run = Annotated[str, typer.Argument(help="The folder of a run, front, sweep, or plan's certificate.")]
 All = Annotated[bool, typer.Option("--all", help="Every chip of the space (the default); not with --quick.")]
@@ -18,7 +19,7 @@ Gap = Annotated[float | None, typer.Option("--gap", help="With --space: the rela
 
 
 @asking(runs.verify)
-def verify(run: Run, study: Study, quick: Quick, all_: All, space: Larger, gap: Gap) -> None:
+def verify(run: Run, study: Study, quick: Quick, all_: All, space: Larger, gap: Gap, allow_code: AllowCode) -> None:
     """Check the certificate of a run: the claim in words, then whether it holds, every chip of the space.
 
     The checker shares no code with the search. Exit code 0: it holds; 1: it does not; 3: this kind of run

@@ -145,7 +145,7 @@ def reopened(
         load = family_at(job.family, job.sizes, microbatch, job.attention)
         model = parallel_rank(load, asked, job.sequence or int(job.sizes["sequence"]), spread)
     elif job.model is not None:
-        supply = supply_of(job.model, runs=False)
+        supply = supply_of(job.model, kept=True)
         load = supply_at(supply, microbatch, job.attention)
         model = parallel_rank(load, asked, supply.facts.length(job.sequence), spread)
     elif job.graph is not None:

@@ -42,14 +42,14 @@ def _further(mode: str | Sequence[str]) -> tuple[str, ...]:
     return MODES[MODES.index(mode) + 1 :] if isinstance(mode, str) and mode in MODES else MODES[1:]
 
 
-def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis) -> dict[str, Any]:
+def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis, allow_code: bool = False) -> dict[str, Any]:
     """The levers of a run (``phaze.run/1``) that does not fit, as plain values; None where none helps alone."""
     memo, plan = Memo(), dict(raw["plan"])
     tensor, pipeline, data = plan["tensor"], plan["pipeline"], plan["data"]
 
     def helps(devices: int, **change: Any) -> bool:
         try:
-            job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", memo)
+            job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", memo, allow_code)
             problem, priced = fixed_plan(job, basis, memo)
         except (InputError, InfeasibleError):
             return False

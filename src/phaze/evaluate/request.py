@@ -63,6 +63,7 @@ class Asked:
     headroom: float = USUAL_HEADROOM
     budget: Budget | None = None
     fresh: bool = False
+    allow_code: bool = False
     supply: Supply | None = None
     contexts: tuple[int, ...] | None = None
     expert: tuple[int, ...] | None = None
@@ -138,7 +139,9 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
     said = "--precision" if asked.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(known_precision(asked.precision or stack.precision, said), stack, chip, said)
     supply = asked.supply or (
-        supply_of(asked.model, fresh=asked.fresh) if asked.sizes is None else Family(asked.model, asked.sizes)
+        supply_of(asked.model, allow_code=asked.allow_code, fresh=asked.fresh)
+        if asked.sizes is None
+        else Family(asked.model, asked.sizes)
     )
     widths = asked.widths or supply.facts.widths
     fitting = tuple(width for width in widths if width <= asked.devices)

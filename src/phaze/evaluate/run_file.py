@@ -122,7 +122,7 @@ class RunJob:
     rows: float = 1.0
 
 
-def _model_of(run: RunFile, attention: Attention) -> Model:
+def _model_of(run: RunFile, attention: Attention, allow_code: bool) -> Model:
     plan = run.plan
     for family in SIZED:
         table: Document | None = getattr(run, family)
@@ -132,7 +132,7 @@ def _model_of(run: RunFile, attention: Attention) -> Model:
                 run, run.sequence or sizes["sequence"], family_at(family, sizes, plan.microbatch, attention)
             )
     if run.model is not None:
-        supply = supply_of(run.model)
+        supply = supply_of(run.model, allow_code=allow_code, where="model")
         return _rank_of(run, supply.facts.length(run.sequence), supply_at(supply, plan.microbatch, attention))
     return _graph_file(run)
 
@@ -246,8 +246,9 @@ def _budget(run: RunFile, where: str) -> Budget | None:
     return Budget(run.tokens, _at(f"{where}: terms", lambda: load_run_terms(run.terms or "default")))
 
 
-def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
-    """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs share."""
+def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None, allow_code: bool = False) -> RunJob:
+    """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs share. Code that it
+    names as its model runs only if ``allow_code``."""
     run, kept = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
 
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
@@ -267,7 +268,7 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None) -> RunJob:
     stack = stack_running(stack, family, f"{where}: plan.family")
     attention = run.attention or stack.attention
     traced = traced_as(run, attention)
-    model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention)))
+    model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention, allow_code)))
     return RunJob(
         model=model,
         traced=traced,

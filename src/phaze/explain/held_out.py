@@ -48,7 +48,7 @@ def held_out_job(folder: str, question: Question, models: Sequence[str], watch: 
     known = {task.name for task in question.job.models}
     raw, origin = read_study(str(Path(folder) / STUDY))
     given = with_tables({**raw, "models": list(models)})
-    here = replace(origin, where=WHERE, folder=Path())
+    here = replace(origin, where=WHERE, folder=Path(), allow_code=True)
     found = with_own_models(given, here, watch)
     study = study_of(found, WHERE)
     for table in study.tables():

@@ -13,7 +13,7 @@ whatever a run cannot state: cuts, recompute stage by stage, the order of stages
 from collections.abc import Mapping
 from typing import Any
 
-from phaze.dataclass import dataclass
+from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.fixed import fixed_plan
@@ -45,7 +45,7 @@ SHARED = ("tensor", "pipeline", "data", "microbatch", "chunks", "zero", "sequenc
 
 def given_document(launched: Launched, basis: Basis, memo: Memo | None = None) -> dict[str, Any]:
     """The plan of a launch file, priced (``phaze.plan/1``), fitting or not."""
-    job = job_of(launched.run, launched.where, memo)
+    job = job_of(launched.run, launched.where, memo, launched.allow_code)
     problem, plan = fixed_plan(job, basis, memo)
     document = fixed_document(job, problem, plan, basis)
     return {**document, "job": run_job(launched.run, job, basis)}
@@ -112,7 +112,7 @@ def _priced(launched: Launched, changes: Mapping[str, Any], basis: Basis, memo: 
         return None
     run = {**launched.run, "plan": plan} | {key: value for key, value in changes.items() if key == "attention"}
     try:
-        document = given_document(Launched(run, launched.framework, launched.where), basis, memo)
+        document = given_document(replace(launched, run=run), basis, memo)
     except InputError:
         return None
     return float(document["batch_s"]), bool(document["feasible"])

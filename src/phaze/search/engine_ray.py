@@ -228,7 +228,7 @@ class RayEngine:
         self.pipe, theirs = Pipe()
         words = None if os.environ.get("PHAZE_TRACEBACK") else subprocess.DEVNULL
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(theirs.fileno()), self.address, str(count), self.folder],
+            [sys.executable, "-P", "-c", PROGRAM, str(theirs.fileno()), self.address, str(count), self.folder],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=words,

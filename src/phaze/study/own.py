@@ -135,7 +135,7 @@ def with_own_models(
         if table.model is None:
             continue
         where = f"{origin.where}: models[{at}]"
-        supply = module or supply_of(_place(table, origin), fresh=fresh)
+        supply = module or supply_of(_place(table, origin), allow_code=origin.allow_code, where=where, fresh=fresh)
         graphs = _graphs(supply, study, table, origin, watch, where)
         stated = {key: value for key, value in entries[at].items() if key not in ("model", "tensor_plan")}
         entries[at] = {"name": table.name, **stated, "graphs": graphs}

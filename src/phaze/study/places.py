@@ -32,11 +32,13 @@ def name_of(place: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a study comes from: what to call it, its folder, and how the files that it names are read."""
+    """Where a study comes from: what to call it, its folder, how the files that it names are read, and whether Python
+    that it names as a model may run."""
 
     where: str
     folder: Path = Path()
     reader: Reader = read_text
+    allow_code: bool = False
 
     def given(self, paths: Collection[str]) -> "Origin":
         """The same, but for files that a person named on the command line."""

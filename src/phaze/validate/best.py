@@ -71,6 +71,7 @@ def _asked(row: MeasuredRun, basis: Basis) -> Asked:
         basis=basis,
         microbatches=tuple(sorted(sizes)),
         headroom=0.0,
+        allow_code=row.allow_code,
     )
 
 
@@ -83,9 +84,9 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
 
 def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> Beside:
     """A job's run and its best plan."""
-    request = request_of(_asked(row, basis))
-    best = planned(request).best
-    return Beside(predict(row, basis, memo), best if best.plan is not None else None)
+    run = predict(row, basis, memo)
+    best = planned(request_of(_asked(row, basis))).best
+    return Beside(run, best if best.plan is not None else None)
 
 
 def best_document(found: Sequence[Beside]) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ def free_choices(row: MeasuredRun) -> Iterator[dict[str, Any]]:
 
 
 def _priced(row: MeasuredRun, plan: Mapping[str, Any], basis: Basis, memo: Memo) -> Prediction:
-    job = job_of({**row.run, "plan": dict(plan)}, row.where, memo)
+    job = job_of({**row.run, "plan": dict(plan)}, row.where, memo, row.allow_code)
     problem, found = fixed_plan(job, basis, memo)
     need = max(stage.memory.total_bytes for stage in found.stages)
     chosen = {key: plan[key] for key in row.free}

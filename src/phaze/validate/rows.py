@@ -19,7 +19,7 @@ from io import StringIO
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
+from phaze.dataclass import dataclass, replace
 from phaze.document_faults import spell_value
 from phaze.documents import require_printable
 from phaze.errors import InputError, unknown_name
@@ -62,6 +62,7 @@ class MeasuredRun:
     memory_bytes: float | None
     source: str
     fits_bytes: float | None = None
+    allow_code: bool = False
 
     @property
     def group(self) -> tuple[Any, ...]:
@@ -154,8 +155,9 @@ def _row(cells: Mapping[str, str], where: str, number: int) -> MeasuredRun:
     )
 
 
-def read_rows(text: str, where: str) -> tuple[MeasuredRun, ...]:
-    """The runs of a CSV file with a header; ``where`` names it in faults."""
+def read_rows(text: str, where: str, allow_code: bool = False) -> tuple[MeasuredRun, ...]:
+    """The runs of a CSV file with a header; ``where`` names it in faults. Code that rows name as models runs only if
+    ``allow_code``."""
     require_printable(text, where)
     lines = csv.reader(StringIO(text), strict=True)
     try:
@@ -173,7 +175,8 @@ def read_rows(text: str, where: str) -> tuple[MeasuredRun, ...]:
             if len(line) != len(header):
                 raise InputError(place, f"it has {len(line)} cells and the header {len(header)}")
             pairs = zip(header, (cell.strip() for cell in line), strict=True)
-            found.append(_row({key: cell for key, cell in pairs if cell}, place, lines.line_num))
+            cells = {key: cell for key, cell in pairs if cell}
+            found.append(replace(_row(cells, place, lines.line_num), allow_code=allow_code))
     except csv.Error as fault:
         raise InputError(f"{where}: line {lines.line_num}", str(fault)) from None
     if not found:

@@ -280,7 +280,7 @@ def test_what_is_named_decides_where_a_model_comes_from(tmp_path: Path) -> None:
         found.model(Point(1, 1, 512, "eager", False))
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     assert isinstance(supply_of(str(tmp_path)), Traced)
-    assert isinstance(supply_of("some.module:function"), Traced)
+    assert isinstance(supply_of("some.module:function", allow_code=True), Traced)
     with pytest.raises(InputError, match="did you mean 'bert-large'"):
         supply_of("bert-larg")
 

@@ -37,13 +37,15 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """The run of a launch file, and what reading it left out or took for granted."""
+    """The run of a launch file, what reading it left out or took for granted, and whether code that it names as its
+    model may run."""
 
     run: dict[str, Any]
     framework: str
     where: str
     not_read: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    allow_code: bool = False
 
 
 def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:

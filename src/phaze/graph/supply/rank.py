@@ -40,8 +40,9 @@ class Rank:
 
 
 def rank_of(model: str | Supply, rank: Rank, fresh: bool = False, watch: Watch = silent) -> Model:
-    """A rank of what ``--model`` names, or of a model that is there already; traced where it is not built in."""
-    supply = supply_of(model, fresh=fresh) if isinstance(model, str) else model
+    """A rank of what the caller names, whose code may run, or of a model that is there already; traced where it is not
+    built in."""
+    supply = supply_of(model, allow_code=True, fresh=fresh) if isinstance(model, str) else model
     point = rank.point(supply)
     for fault in supply.prepare([point], watch).values():
         raise fault

@@ -26,6 +26,7 @@ from phaze.graph.family import FAMILIES, check_sizes
 from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import GraphCache, Known, cache_folder
+from phaze.graph.supply.permission import require_allowed
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, Point
 from phaze.graph.supply.scaled import sampled
 from phaze.graph.supply.tracing import EndedError, Watch, Workshop, silent
@@ -166,14 +167,14 @@ class GraphFile:
 class Traced:
     """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is kept.
 
-    Unless it ``runs`` code, only what was kept is there: a document that somebody else made runs nothing.
+    One that is ``kept`` has only what was traced before: a document that somebody else made runs nothing.
     """
 
     place: str
     cache: GraphCache
     workers: int
     fresh: bool = False
-    runs: bool = True
+    kept: bool = False
     experts: tuple[int, int, int] | None = None
     known: Known | None = None
     workshop: Workshop | None = None
@@ -189,12 +190,9 @@ class Traced:
 
     def _shop(self) -> Workshop:
         if self.workshop is None:
-            if not self.runs:
-                raise InputError(
-                    self.place,
-                    "this model is code, and a document does not run it",
-                    "plan it first: phaze plan --model",
-                )
+            if self.kept:
+                seen = "its graphs are not kept, and a document traces no model"
+                raise InputError(self.place, seen, "plan it first: phaze plan --model")
             need_torch(self.place, loads=False)
             facts = None if self.known is None else self.known.facts
             self.workshop = Workshop(self.place, self.workers, facts=facts)
@@ -266,23 +264,33 @@ class Traced:
             self.workshop = None
 
 
-def supply_of(model: str, *, fresh: bool = False, runs: bool = True, cache: GraphCache | None = None) -> Supply:
-    """What ``--model`` names; unless it ``runs`` code, as far as that was traced before."""
+def supply_of(
+    model: str,
+    *,
+    allow_code: bool = False,
+    where: str = "",
+    fresh: bool = False,
+    kept: bool = False,
+    cache: GraphCache | None = None,
+) -> Supply:
+    """What ``--model`` or the file ``where`` names. Code is refused unless the caller named it or allowed it
+    (``allow_code``); ``kept``: as far as it was traced before, which runs none."""
+    require_allowed(model, allow_code or kept, where)
     place, plan = place_and_plan(model)
     path = Path(place)
     if path.is_dir() and (path / "config.json").is_file():
         place = str(path / "config.json")
     if plan is not None or ":" in place or place != model:
-        return _traced(place if plan is None else f"{place}@{plan}", fresh, runs, cache)
+        return _traced(place if plan is None else f"{place}@{plan}", fresh, kept, cache)
     if model.endswith(".json") or model == "-":
         text, where = read_text(model)
         raw = documents.parse(text, "json", where)
         if "schema" in raw or model == "-":
             return GraphFile(where, store.model_of(raw, where))
-        return _traced(model, fresh, runs, cache)
+        return _traced(model, fresh, kept, cache)
     zoo.entry_of(model)
     return Bundled(model)
 
 
-def _traced(place: str, fresh: bool, runs: bool, cache: GraphCache | None) -> Traced:
-    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, runs)
+def _traced(place: str, fresh: bool, kept: bool, cache: GraphCache | None) -> Traced:
+    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, kept)

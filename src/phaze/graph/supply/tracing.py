@@ -53,8 +53,9 @@ class Tracer:
         """Start the process and let it build the model, whose ``facts`` may be known."""
         if self.process is None:
             self.process = subprocess.Popen(
-                # not by -m: an interrupt while torch is imported must be ignored too
-                [sys.executable, "-c", START],
+                # -c, not -m: an interrupt while torch is imported must be ignored too;
+                # -P: what the working folder calls torch.py or numpy.py is not imported for them
+                [sys.executable, "-P", "-c", START],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -91,8 +91,8 @@ def _class_of(config: Any, where: str) -> type[nn.Module]:
         said = f"{str(names)[:40]!r} is not a list of names"
         raise InputError(f"{where}: architectures", said, 'give for example ["LlamaForCausalLM"]')
     found = getattr(transformers, names[0], None)
-    if not isinstance(found, type):
-        raise InputError(f"{where}: architectures", f"transformers has no class {names[0]}")
+    if not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
+        raise InputError(f"{where}: architectures", f"transformers has no model {names[0]}")
     return found
 
 

@@ -24,6 +24,7 @@ from torch import nn
 
 from phaze.errors import InputError, PhazeError
 from phaze.graph.store import document_of
+from phaze.graph.supply.permission import is_code
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, facts_of
 from phaze.graph.supply.tracing import LOOK
 from phaze.graph.tensor_plan import place_and_plan
@@ -89,6 +90,8 @@ class Bench:
     def open(self, model: str, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run the code that makes the model, once; facts ``known`` from another process are taken as they are."""
         place, file = place_and_plan(model)
+        if is_code(model):
+            sys.path.insert(0, "")  # own code may import what lies in the working folder
         if known is not None:
             if isinstance(sys.stdout, Printed):
                 sys.stdout.silent = True  # the process that opened it first has shown what it prints
