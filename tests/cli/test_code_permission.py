@@ -66,7 +66,7 @@ LINES = (
     *("technologies {}", "models {}", "new study --model {} --out new.toml"),
 )
 # Those that take no file that could name a model: a server of folders, and what is about the installation alone.
-WITHOUT = ("bench", "cache", "doctor", "schema", "view", HIDDEN)
+WITHOUT = ("cache", "doctor", "schema", "view", HIDDEN)
 
 
 @pytest.fixture

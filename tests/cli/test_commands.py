@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from phaze import __version__
 from phaze.cli import answer
 from phaze.cli.main import app
-from phaze.cli.tour import HIDDEN
 from phaze.cli.schema import formats
+from phaze.cli.tour import HIDDEN
 from phaze.errors import InfeasibleError
 from phaze.hardware.library import preset_names
 
