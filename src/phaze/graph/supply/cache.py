@@ -1,6 +1,7 @@
 """Traced graphs, kept between commands by content in the user's cache folder: a second command needs no torch.
 
-    models/<digest of the place>.json     what a model is made from (files with their digests, versions) and its facts
+    models/<digest of the place>.json     what a model is made from (files with their digests, versions) and its facts;
+                                          of the place are also the file that it stands for here, and the import path
     graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model = digest of all of that;
                                           or why the model has none there
     graphs/<key>.sum                      SHA-256 of that file, as it was written: it then needs no second check
@@ -25,8 +26,9 @@ from phaze.errors import InputError, PhazeError, one_line
 from phaze.files import read_bytes, read_text, write_whole
 from phaze.graph import store
 from phaze.graph.ir import Model
+from phaze.graph.supply.import_path import resolved
 from phaze.graph.supply.point import Facts, Point, facts_of
-from phaze.graph.tensor_plan import plan_of
+from phaze.graph.tensor_plan import place_and_plan, plan_of
 
 SCHEMA, REFUSED, SUM = "phaze.cached-model/1", "phaze.refused/1", ".sum"
 MAKERS = ("torch", "transformers")
@@ -109,7 +111,8 @@ class GraphCache:
     folder: Path
 
     def _model_file(self, place: str) -> Path:
-        return self.folder / "models" / f"{documents.digest([place, str(Path.cwd())])[:40]}.json"
+        key = [place, str(Path.cwd()), *resolved(place_and_plan(place)[0])]
+        return self.folder / "models" / f"{documents.digest(key)[:40]}.json"
 
     def path(self, known: Known, point: Point) -> Path:
         """Where the graph of a model at a point is kept."""

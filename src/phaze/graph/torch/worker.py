@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Never, TextIO
 
@@ -69,14 +70,19 @@ def _notes(source: Source, width: int, built: list[nn.Module]) -> tuple[str, ...
         return shard_model(module, source, width=width, sequence=source.sequence, sequence_parallel=False).notes
 
 
-def _own_files(model: str) -> list[str]:
-    """The files that ``model`` is made from: the one it names, and a user's code that was loaded."""
-    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+def own_files(model: str) -> list[str]:
+    """The files that ``model`` is made from: the one it names, the package that this is of, installed or not, and a
+    user's code that was loaded."""
     place, plan = place_and_plan(model)
     named = place.rpartition(":")[0] or place
-    files |= {named} if named.endswith((".py", ".json")) else set()
+    package = named.partition(".")[0] if ":" in place and not named.endswith(".py") else ""
+    files = {named} if named.endswith((".py", ".json")) else set()
     files |= set() if plan is None else {plan}
-    return sorted(os.path.realpath(file) for file in files if file and is_foreign(file))
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if file and (is_foreign(file) or name.partition(".")[0] == package):
+            files.add(file)
+    return sorted(os.path.realpath(file) for file in files if Path(file).is_file())
 
 
 class Bench:
@@ -96,8 +102,8 @@ class Bench:
             if isinstance(sys.stdout, Printed):
                 sys.stdout.silent = True  # the process that opened it first has shown what it prints
             self.source = with_known_plan(source_of(place), facts_of(known))
-            return {"facts": known, "files": _own_files(model)}
-        return {"facts": self.open_source(model, source_of(place), file), "files": _own_files(model)}
+            return {"facts": known, "files": own_files(model)}
+        return {"facts": self.open_source(model, source_of(place), file), "files": own_files(model)}
 
     def open_source(self, model: str, source: Source, file: str | None) -> dict[str, Any]:
         """The facts of a source, with its tensor-parallel plan."""
