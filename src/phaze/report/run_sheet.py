@@ -8,6 +8,7 @@ from rich.console import Console
 
 from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
+from phaze.graph.refusals import refusals
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.plan_words import degree_words, offload_words, precision_words, shared_words, state_words
 from phaze.units import show, show_count
@@ -186,6 +187,8 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
     trust = document["constants"]
     band = f" (± {trust['band']:.0%}, {trust['basis']} constants)" if trust["band"] else f" ({trust['basis']})"
     rate = constants_text(trust)
+    for note in refusals(document["approximations"]):
+        paragraph(console, f"Warning: {note}.")
     console.print(
         facts(
             [
@@ -231,7 +234,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
         _show_levers(console, shortage.get("levers") or {})
     if document["cluster"]["links"]:
         paragraph(console, f"note: {document['cluster']['links']}", indent="  ")
-    for note in document["approximations"]:
+    for note in [one for one in document["approximations"] if not refusals([one])]:
         paragraph(console, f"approximation: {note}", indent="  ")
 
 

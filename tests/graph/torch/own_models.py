@@ -214,7 +214,37 @@ class Library(nn.Module):
         return self.layer(x)
 
 
+class Rotary(Mlp):
+    """Rotary positions in 32 bit, from a table of angles that is made anew, and cast to 16 bit (``bfloat16``), to what
+    came in (``like``), or not at all (``wide`` with values cast too, ``mixed`` without)."""
+
+    def __init__(self, back: str) -> None:
+        super().__init__()
+        self.back = back
+        self.q, self.k, self.v, self.o = (nn.Linear(HIDDEN, HIDDEN, bias=False) for _ in range(4))
+
+    def turned(self, x: Tensor) -> Tensor:
+        """``x`` (batch, head, sequence, width) with every pair of features turned by its position."""
+        rates = 1e4 ** -torch.linspace(0, 1, WIDTH // 2, dtype=torch.float32, device=x.device)
+        angles = torch.outer(torch.arange(x.shape[2], dtype=torch.float32, device=x.device), rates)
+        even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+        y = torch.stack((even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()), -1)
+        y = y.flatten(-2)
+        return y.to(torch.bfloat16) if self.back == "bfloat16" else y.type_as(x) if self.back == "like" else y
+
+    def forward(self, x: Tensor) -> Any:
+        b, s, h = x.shape
+        y = self.norm(x)
+        q, k, v = (one(y).view(b, s, HEADS, WIDTH).transpose(1, 2) for one in (self.q, self.k, self.v))
+        q, k = self.turned(q), self.turned(k)
+        v = v.to(torch.bfloat16) if self.back == "bfloat16" else v.float() if self.back == "wide" else v
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).to(x.dtype)
+        return super().forward(x + self.o(y.transpose(1, 2).reshape(b, s, h)))
+
+
 library = _made(Library)
+rotary, rotary_wide = _made(lambda: Rotary("bfloat16")), _made(lambda: Rotary("wide"))
+rotary_like, rotary_mixed = _made(lambda: Rotary("like")), _made(lambda: Rotary("mixed"))
 plain, on_meta = _made(Plain, tied=True), _made(Plain, tied=True, device="meta")
 stacked, by_head = _made(lambda: Stacked(False)), _made(lambda: Stacked(True))
 grouped, over_all = _made(Grouped), _made(lambda: Grouped(over_all=True))

@@ -7,12 +7,17 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 from phaze.errors import InputError
 from phaze.graph.ir import Model
-from phaze.graph.tensor_plan import plan_document, plan_text, read_plan
+from phaze.graph.refusals import REFUSED, refusals
+from phaze.graph.supply.point import Facts
+from phaze.graph.tensor_plan import INFERRED, plan_document, plan_text, read_plan
 from phaze.graph.torch import proof
+from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.infer import Inferred, infer_plan
-from phaze.graph.torch.planned import planned
+from phaze.graph.torch.planned import planned, with_known_plan
 from phaze.graph.torch.plans import Cut
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.source import source_of
@@ -59,6 +64,38 @@ def test_columns_and_rows_heads_and_stacked_matrices_are_found_in_the_code(
     assert {key: (cuts[key].unit, cuts[key].parts) for key in heads} == heads
     assert found.whole == ()
     assert bool(found.unsharded) == (name in ("latent", "experts", "one_key", "library"))
+
+
+@pytest.mark.parametrize("name", ["rotary", "rotary_wide", "rotary_like", "rotary_mixed"])
+def test_positions_that_are_rotated_in_32_bit_do_not_hinder_a_split(name: str) -> None:
+    """What a model rounds by itself, or mixes, is no difference between two ranks and one."""
+    found, cuts = _inferred(name)
+    assert {key: cut.dim for key, cut in cuts.items()} == {
+        **dict.fromkeys(("q.weight", "k.weight", "v.weight"), 0),
+        "o.weight": 1,
+        **MLP,
+    }
+    assert found.whole == () and not found.unsharded
+
+
+def test_two_ranks_are_compared_in_double_precision() -> None:
+    with without_weights():
+        bench = proof.open_bench(_source("rotary"))
+    proved = proof.prove(bench, {}, {})
+    assert isinstance(proved, proof.Proof)
+    assert {gradient.dtype for gradient in proved.whole.gradients.values()} == {torch.float64}
+
+
+def test_what_is_not_split_is_said_first_of_the_graph() -> None:
+    source, _, document = planned(_source("over_all"), None)
+    first = trace_model(source).approximations[0]
+    assert refusals([first]) and "blocks.*.o (rms_norm runs over what would be split" in first
+    assert document is not None
+    known = with_known_plan(_source("over_all"), Facts("own", 16, None, False, (1, 2), (), INFERRED, document))
+    assert trace_model(known).approximations[0] == first, "a second process says the same"
+    whole = with_known_plan(_source("plain"), Facts("own", 16, None, False, (1,), (), "none: because", None))
+    assert refusals(trace_model(whole).approximations) == [f"{REFUSED}, and nothing above TP 1 was planned: because"]
+    assert not refusals(trace_model(planned(_source("plain"), None)[0]).approximations)
 
 
 def test_what_cannot_be_split_is_named_with_the_line_and_the_rest_is_split() -> None:

@@ -1,7 +1,8 @@
 """A built model with real numbers in it, of which one block of each kind runs: small enough to be run and compared.
 
 Repeated blocks hand on what they are given. Parameters get random values by their names, everything else that has
-no values (buffers, what a loss compares with) by its shape, so that two copies of a model are equal.
+no values (buffers, what a loss compares with) by its shape, so that two copies of a model are equal. All of them have
+64 bit, also where the code of the model casts (:mod:`phaze.graph.torch.double`).
 """
 
 import zlib
@@ -16,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_map
 
 from phaze.graph.torch.blocks import find_blocks
+from phaze.graph.torch.double import Double, double_module
 from phaze.graph.torch.flow import Flow
 from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.program import Program
@@ -37,15 +39,15 @@ def values(name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         )
         return torch.ones(shape, dtype=dtype) if places is None else (places.sum(0) % 2 == 0).expand(shape)
     if dtype.is_complex:
-        return torch.randn(shape, dtype=torch.complex64, generator=_dice(name))
+        return torch.randn(shape, dtype=torch.complex128, generator=_dice(name))
     if not dtype.is_floating_point:
         return torch.randint(0, 2**20, shape, dtype=dtype if dtype.itemsize > 2 else torch.int64, generator=_dice(name))
-    return torch.randn(shape, dtype=torch.float32, generator=_dice(name))
+    return torch.randn(shape, dtype=torch.float64, generator=_dice(name))
 
 
 def weight_values(name: str, shape: tuple[int, ...]) -> Tensor:
     """A weight: of the size that keeps what it maps at its size; near one where it scales."""
-    found = values(name, shape, torch.float32)
+    found = values(name, shape, torch.float64)
     return found * shape[-1] ** -0.5 if len(shape) > 1 else 1.0 + 0.2 * found
 
 
@@ -97,7 +99,7 @@ class Copy:
             for path, module in self.blocks.items():
                 stands = self._skip if path in self.skipped else self._block
                 module.forward = stands(path, forwards[path], sizes, borders, flow)
-            with flow or nullcontext(), sizes:
+            with Double(), flow or nullcontext(), sizes:
                 return self.program.step()
         finally:
             for module in self.blocks.values():
@@ -169,6 +171,7 @@ def copy_of(program: Program) -> Copy:
         else:
             first[key] = path
     program.module.eval()
+    double_module(program.module)
     _strip(program.module, tuple(skipped))
     return Copy(program, blocks, skipped)
 

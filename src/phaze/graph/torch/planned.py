@@ -1,28 +1,44 @@
 """A source with its tensor-parallel plan: its own, one from a file, or inferred; the latter two proved on two ranks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.dataclass import replace
 from phaze.errors import InputError
+from phaze.graph.refusals import REFUSED
 from phaze.graph.supply.point import Facts
 from phaze.graph.tensor_plan import INFERRED, plan_document, plan_of, read_plan
 from phaze.graph.torch.infer import fault_of, infer_plan
+from phaze.graph.torch.plans import Plan
 from phaze.graph.torch.program import Source
 
 OWN = "its own"
 NONE = "none"
+# What the reason that tokens are not split stands under, among modules.
+SEQUENCE = "the sequence"
+# Modules that an answer names; more are counted.
+MOST_SAID = 3
 
 
 def _unsplit(source: Source, why: str) -> Source:
     fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use tensor 1, or give a plan")
-    return replace(source, plan_fault=fault)
+    note = f"{REFUSED}, and nothing above TP 1 was planned: {why}"
+    return replace(source, plan_fault=fault, notes=(note, *source.notes))
+
+
+def _split(source: Source, plan: Plan, whole: Sequence[tuple[str, str]]) -> Source:
+    """The source with a plan, and said of it which of its modules every rank holds whole, where some are."""
+    kept = [f"{module} ({why})" for module, why in whole if module != SEQUENCE]
+    more = f" and {len(kept) - MOST_SAID} more" if len(kept) > MOST_SAID else ""
+    note = (f"{REFUSED} for {'; '.join(kept[:MOST_SAID])}{more}, which every rank holds whole",) if kept else ()
+    return replace(source, plan=plan, plan_fault=None, notes=(*note, *source.notes))
 
 
 def with_known_plan(source: Source, facts: Facts) -> Source:
     """The source with the plan that was found for it before."""
     if facts.plan is not None:
-        return replace(source, plan=plan_of(facts.plan, "a known plan"), plan_fault=None)
+        whole = [(str(row["module"]), str(row["why"])) for row in facts.plan.get("whole", ())]
+        return _split(source, plan_of(facts.plan, "a known plan"), whole)
     return _unsplit(source, facts.basis.removeprefix(f"{NONE}: ")) if facts.basis.startswith(NONE) else source
 
 
@@ -45,5 +61,6 @@ def planned(source: Source, file: str | None) -> tuple[Source, str, Mapping[str,
     if found.plan is None:
         why = "; ".join(f"{module}: {reason}" for module, reason in found.whole)
         return _unsplit(source, why), f"{NONE}: {why}", None
-    whole = [*found.whole, *([("the sequence", found.unsharded)] if found.unsharded else [])]
-    return replace(source, plan=found.plan), INFERRED, plan_document(source.name, INFERRED, found.plan, whole)
+    whole = [*found.whole, *([(SEQUENCE, found.unsharded)] if found.unsharded else [])]
+    document = plan_document(source.name, INFERRED, found.plan, whole)
+    return _split(source, found.plan, whole), INFERRED, document

@@ -13,6 +13,7 @@ from phaze.dataclass import dataclass
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
+from phaze.graph.refusals import refusals
 from phaze.hardware.cluster import cluster_document
 from phaze.report.alternatives_sheet import PROOF
 from phaze.report.launch_text import LaunchText
@@ -278,6 +279,7 @@ def plan_page(
         "where": f"{job.devices:,} × {chip.name}",
         "network": setting.cluster.label,
         "software": f"{setting.stack.name}, {precision}, {job.optimizer}, {opened.model.attention} attention",
+        "warnings": [_sentence(one) for one in refusals(document["approximations"])],
         "plans": views,
         "inputs": views[0].cost.inputs,
         "menu": menu,
