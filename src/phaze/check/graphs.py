@@ -100,6 +100,7 @@ class Graph:
 
 def _layer(table: Mapping[str, Any], groups: Any, residency: bool) -> Layer:
     traced, passes = traced_layer(table), listed(groups, "fusion", 2)
+    cover(not traced.frozen, "weights that are not trained, under rules icml24")
     return Layer(
         traced.name,
         pass_of(traced.forward, traced.tensors, passes[0], residency),

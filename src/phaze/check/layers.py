@@ -27,7 +27,8 @@ HOST_SHARE = 0.85
 class RunLayer:
     """A distinct layer: forward, backward, what each mode runs again (None: nothing, or a share of the forward pass),
     parameters, bytes in each mode: kept by a microbatch, and beside that while backward runs; logits, buffers;
-    parameters of experts that ranks share out; gradients of inputs and of weights apart."""
+    parameters of experts that ranks share out; gradients of inputs and of weights apart; weights that are not trained,
+    and those of experts among them."""
 
     forward: TimedPass
     backward: TimedPass
@@ -39,6 +40,8 @@ class RunLayer:
     buffer_bytes: float
     experts: int = 0
     halves: tuple[TimedPass, TimedPass] | None = None
+    frozen: int = 0
+    frozen_experts: int = 0
 
     @property
     def passes(self) -> tuple[TimedPass, ...]:
@@ -59,7 +62,8 @@ class Tie:
 class RunGraph:
     """A model at one width and microbatch: layers, the modes of recompute, calls, which of them are blocks, bytes
     between calls, ties. ``equal``: the blocks stand in a row and are one like the other; ``context``: ranks that share
-    a sequence, ``group``: that share out experts; ``low``: what is sent of a gathered weight."""
+    a sequence, ``group``: that share out experts; ``low``: what is sent of a gathered weight; ``still``: ties that are
+    not trained."""
 
     tensor: int
     microbatch: int
@@ -73,6 +77,7 @@ class RunGraph:
     context: int = 1
     group: int = 1
     low: float = 1.0
+    still: tuple[Tie, ...] = ()
 
     @property
     def width(self) -> int:
@@ -143,6 +148,7 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], groups: Any, resi
     return RunLayer(
         forward, backward, None if trimmed is None else made[3], (selective, *more),
         (modes.of("none"), *found, full), layer.parameters, modes.logit_bytes, buffers, layer.experts, halves,
+        layer.frozen, layer.frozen_experts,
     )  # fmt: skip
 
 
@@ -158,9 +164,16 @@ def _blocks(table: Mapping[str, Any], calls: Sequence[int]) -> list[int]:
 def _low(layers: Sequence[RunLayer], calls: Sequence[int], blocks: Sequence[int], low: float) -> float:
     """What is sent of gathered weights on the average, those of blocks in few bits; layers that take no time to
     recompute are none of them."""
-    counts = [layers[kind].parameters for kind in calls]
+    counts = [layers[kind].parameters + layers[kind].frozen for kind in calls]
     total, inside = sum(counts), sum(counts[at] for at in blocks)
     return 1.0 - (1.0 - low) * inside / total if low != 1.0 and total else 1.0
+
+
+def _is_still(table: Mapping[str, Any], name: str, tie: Tie) -> bool:
+    """Whether what several calls share is not trained: some layer that holds it says so, by the end of its path."""
+    rows = [row for call in tie.calls for row in table["layers"][table["calls"][call][0]]["parameters"]]
+    own = [row for row in rows if row[2] == tie.elements and f".{name}".endswith(f".{row[0]}")]
+    return any(row[4] is not True for row in own)
 
 
 def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, residency: bool) -> RunGraph:
@@ -186,15 +199,18 @@ def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, residency: bool) 
             Tie(tuple(whole(c, "ties", 0, len(calls) - 1) for c in listed(tie[1], "ties")), whole(tie[2], "ties"))
             for tie in listed(table["ties"], "ties")
         )
+        still = tuple(_is_still(table, str(row[0]), tie) for row, tie in zip(table["ties"], ties, strict=True))
         cover(len({c for tie in ties for c in tie.calls}) == sum(len(t.calls) for t in ties), "calls of several ties")
         group = whole(table.get("expert", 1), "expert", 1) * whole(table.get("expert_tensor", 1), "expert_tensor", 1)
         if group == 1:
-            layers = [replace(layer, experts=0) for layer in layers]
+            layers = [replace(layer, experts=0, frozen_experts=0) for layer in layers]
         return RunGraph(
             whole(table["tensor"], "tensor", 1), whole(table["microbatch"], "microbatch", 1),
             ("none", "selective", *names, "full"), tuple(layers), calls,
-            tuple(at in set(blocks) for at in range(len(calls))), row, edges, ties,
+            tuple(at in set(blocks) for at in range(len(calls))), row, edges,
+            tuple(tie for tie, own in zip(ties, still, strict=True) if not own),
             whole(table.get("context", 1), "context", 1), group, _low(layers, calls, blocks, job.held.low),
+            tuple(tie for tie, own in zip(ties, still, strict=True) if own),
         )  # fmt: skip
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
         raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None

@@ -20,7 +20,8 @@ PLAN = ("graph", "recompute", "zero", "data", "order", "family", "chunks", "stag
 @dataclass(frozen=True, slots=True)
 class StageBytes:
     """Parameters of a stage, those of experts among them, the most dense ones that are held whole at once and the most
-    experts of a layer; bytes of buffers, kept and live ones of a mode; of one stage or of several."""
+    experts of a layer; bytes of buffers, kept and live ones of a mode; weights that are not trained, dense ones and the
+    most of them that are whole at once, experts and the most of a layer; of one stage or of several."""
 
     parameters: float | Floats
     experts: float | Floats
@@ -29,6 +30,10 @@ class StageBytes:
     buffers: float | Floats
     kept: float | Floats
     live: float | Floats
+    frozen: float | Floats
+    frozen_largest: float | Floats
+    frozen_experts: float | Floats
+    frozen_most: float | Floats
 
     def needed(self, job: Job, shape: Shape, flying: float | Floats) -> Floats:
         """Bytes on a device beside the reserve."""
@@ -39,6 +44,9 @@ class StageBytes:
             for count, largest, ranks in parts:
                 shared = ranks if shape.zero >= stage else 1
                 total = total + each * (count / shared + (largest * (1 - 1 / shared) if working else 0.0))
+        still = (self.frozen, self.frozen_largest), (self.frozen_experts, self.frozen_most)
+        for (count, largest), (_, _, ranks) in zip(still, parts, strict=True):
+            total = total + held.weight * (largest + (count - largest) / (ranks if shape.zero == 3 else 1))
         return np.asarray(total + self.buffers + flying * self.kept + self.live)
 
     def size(self, job: Job) -> Size:
@@ -67,13 +75,19 @@ def stage_bytes(graph: RunGraph, job: Job, calls: Sequence[int], mode: int) -> S
     twice = sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in graph.ties)
     dense, experts = [layer.parameters - layer.experts for layer in own], [layer.experts for layer in own]
     largest = max(dense)
-    if job.stack.paired and not any(layer.experts for layer in graph.layers):
+    paired = job.stack.paired and not any(layer.experts or layer.frozen_experts for layer in graph.layers)
+    if paired:
         largest = max(a + b for a, b in zip(dense, [*dense[1:], 0], strict=True))
+    still = [layer.frozen - layer.frozen_experts for layer in own]
+    again = sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in graph.still)
+    frozen = sum(still) - again
     held = [layer_bytes(graph, call, mode) for call in calls]
     buffers = sum(graph.layers[kind].buffer_bytes for kind in {graph.calls[call] for call in calls})
     return StageBytes(
         sum(dense) + sum(experts) - twice, sum(experts), largest, max(experts), buffers,
         sum(kept for kept, _ in held), max(live for _, live in held),
+        frozen, min(frozen, max(still) * (2 if paired else 1)),
+        sum(layer.frozen_experts for layer in own), max(layer.frozen_experts for layer in own),
     )  # fmt: skip
 
 
@@ -131,7 +145,11 @@ def gathered(graph: RunGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
     scattered = over_replicas(job, shape, "all_gather", size, job.held.wire)
     if shape.zero == 2:
         return nothing, scattered
-    weights = over_replicas(job, shape, "all_gather", size, graph.low)
+    whole_size = (
+        size[0] + np.array([job.held.sent * (layer.frozen - layer.frozen_experts) for layer in graph.layers]),
+        size[1] + np.array([job.held.sent * float(layer.frozen_experts) for layer in graph.layers]),
+    )
+    weights = over_replicas(job, shape, "all_gather", whole_size, graph.low)
     return weights, weights + scattered
 
 

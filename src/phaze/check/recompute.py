@@ -202,11 +202,12 @@ def _undominated(found: Sequence[Mode]) -> list[Mode]:
 
 
 def gradient_elements(layer: TracedLayer) -> int:
-    """Elements of one gradient of every distinct weight shape; products that read one activation are one weight."""
+    """Elements of one gradient of every distinct shape of a trained weight; products that read one activation are one
+    weight."""
     rows: dict[tuple[int, int], int] = {}
     for one in layer.forward.operators:
         weights = [t for t in one.reads if layer.roles[t] == "parameter"]
-        if one.op.kind == "product" and weights:
+        if one.op.kind == "product" and set(weights) - layer.still:
             read = next((t for t in one.reads if layer.roles[t] != "parameter"), -1)
             key = (read, one.op.size("k"))
             rows[key] = rows.get(key, 0) + one.op.size("n")

@@ -67,8 +67,9 @@ def trace_of(table: Mapping[str, Any]) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class TracedLayer:
-    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, parameters, those of experts
-    among them, elements of each that is trained, and what is saved."""
+    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, trained parameters, those of
+    experts among them, elements of each, what is saved, and weights that are not trained: elements, those of experts
+    among them, and their tensors."""
 
     name: str
     tensors: Mapping[int, tuple[int, int]]
@@ -85,6 +86,9 @@ class TracedLayer:
     input_bytes: int
     output_bytes: int
     sharded: bool
+    frozen: int = 0
+    frozen_experts: int = 0
+    still: frozenset[int] = frozenset()
 
     def size(self, tensor: int) -> int:
         """Bytes of a tensor."""
@@ -98,7 +102,8 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
     tensors = {whole(row[0], "tensor"): (whole(row[1], "elements"), whole(row[2], "bytes")) for row in table["tensors"]}
     forward, saved = trace_of(table["forward"]), table["none"]
     again = table["selective"]["rerun"]
-    held = [(*row, 0)[:7] for row in table["parameters"]]
+    every = [(*row, 0)[:7] for row in table["parameters"]]
+    held, still = [row for row in every if row[4] is True], [row for row in every if row[4] is not True]
     return TracedLayer(
         str(table["name"]),
         tensors,
@@ -107,7 +112,7 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
         trace_of(table["backward"]),
         sum(whole(row[2], "parameters") for row in held),
         sum(whole(row[2], "parameters") for row in held if whole(row[6], "experts")),
-        tuple(whole(row[2], "parameters") for row in held if row[4] is True),
+        tuple(whole(row[2], "parameters") for row in held),
         frozenset(whole(t, "saved") for t in listed(saved["saved"], "saved")),
         whole(saved["saved_bytes"], "saved_bytes"),
         forward if again == FORWARD else trace_of(again),
@@ -115,6 +120,9 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
         whole(table["full"]["saved_bytes"], "saved_bytes"),
         whole(table["output_bytes"], "output_bytes"),
         table["sharded"] is True,
+        sum(whole(row[2], "parameters") for row in still),
+        sum(whole(row[2], "parameters") for row in still if whole(row[6], "experts")),
+        frozenset(int(row[1]) for row in still),
     )
 
 

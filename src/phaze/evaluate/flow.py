@@ -39,9 +39,10 @@ from phaze.dataclass import dataclass
 from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.machine import Machine
-from phaze.graph.ir import Model
+from phaze.graph.ir import Model, Tie
 from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Optimizer
+from phaze.placement.frozen import NO_FROZEN, Frozen
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Extra, LayerMode, Problem, RecomputeChoice
 from phaze.placement.rules import Family
@@ -69,6 +70,7 @@ def placed_layers(
     layers, extras, known = [], [], dict[tuple[int, int | None, bool], Extra]()
     for number, call in enumerate(model.calls):
         cost, tie, again = costs[call.layer], ties.get(number), number in blocks
+        trained = tie is None or _is_trained(model, tie)
         layers.append(
             Layer(
                 id=number,
@@ -87,19 +89,35 @@ def placed_layers(
                 selective_bytes=min(cost.selective_bytes, cost.saved_bytes) if again else cost.saved_bytes,
                 selective_s=cost.selective_s if again else 0.0,
                 full_s=cost.full_s if again else 0.0,
-                tied=None if tie is None else tie.name,
-                tied_bytes=0.0 if tie is None else sent * tie.elements,
+                tied=None if tie is None or not trained else tie.name,
+                tied_bytes=0.0 if tie is None or not trained else sent * tie.elements,
                 block=equal and again,
                 live_bytes=float(cost.logit_bytes),
                 buffer_bytes=cost.buffer_bytes,
                 kind=call.layer,
                 more=tuple(_kept(mode, cost, again) for mode in cost.more),
+                frozen=_frozen(cost, sent, None if trained else tie),
             )
         extras.append(known[key])
     edges = [(edge.source, edge.target, sent / TRACED_BYTES * edge.bytes) for edge in model.edges]
     graph = layer_graph(model.tensor * model.context, layers, edges)
     order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
     return graph, tuple(order[layer.id] for layer in graph.layers)
+
+
+def _is_trained(model: Model, tie: Tie) -> bool:
+    """Whether a parameter that several calls hold is trained: a layer names it by the end of its path."""
+    own = [p for call in tie.calls for p in model.layers[model.calls[call].layer].parameters]
+    named = [p.trained for p in own if p.elements == tie.elements and f".{tie.name}".endswith(f".{p.name}")]
+    return all(named)
+
+
+def _frozen(cost: LayerCost, sent: float, tie: Tie | None) -> Frozen:
+    """The weights of a layer that are not trained; ``tie``: one of them that other layers hold too."""
+    if not cost.frozen[0]:
+        return NO_FROZEN
+    shared = (None, 0.0) if tie is None else (tie.name, sent * tie.elements)
+    return Frozen(sent * cost.frozen[0], sent * cost.frozen[1], *shared)
 
 
 def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> LayerMode:

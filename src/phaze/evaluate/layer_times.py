@@ -68,7 +68,8 @@ class RuledMode:
 class RuledLayer:
     """One distinct layer on no chip yet: its passes, what recomputing runs again, and its sizes on one device.
 
-    ``full`` is None where a second forward pass is the first one again; ``halves`` are the backward pass apart.
+    ``full`` is None where a second forward pass is the first one again; ``halves`` are the backward pass apart;
+    ``parameters`` are trained, those of experts among them, ``frozen`` are not, all and experts among them.
     """
 
     name: str
@@ -88,6 +89,7 @@ class RuledLayer:
     more: tuple[RuledMode, ...] = ()
     expert_parameters: int = 0
     sent_bytes: float = 2.0
+    frozen: tuple[int, int] = (0, 0)
 
     @property
     def rule(self) -> Rule:
@@ -230,7 +232,7 @@ def ruled_layer(
         backward=passes.backward,
         selective=builder.run(selective.rerun),
         full=full,
-        parameters=layer.parameter_elements,
+        parameters=layer.elements(trained=True),
         saved_bytes=none.saved_bytes,
         selective_bytes=selective.saved_bytes,
         kept_bytes=whole.saved_bytes,
@@ -240,8 +242,9 @@ def ruled_layer(
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
         more=tuple(_ruled_mode(modes.of(name), builder) for name in names),
-        expert_parameters=sum(p.elements for p in layer.parameters if p.experts),
+        expert_parameters=layer.elements(trained=True, experts=True),
         sent_bytes=sent_bytes(machine.precision),
+        frozen=(layer.elements(trained=False), layer.elements(trained=False, experts=True)),
     )
 
 

@@ -117,6 +117,7 @@ class LayerCost:
     """One distinct layer: seconds of its passes and of what recomputing runs again, and its sizes on one device.
 
     Of ``backward_s`` gradients of weights take ``weight_s``, where the stack runs them apart from those of the input.
+    ``parameters`` are trained; ``frozen`` are not: all of them, and those of experts among them.
     """
 
     name: str
@@ -134,6 +135,7 @@ class LayerCost:
     more: tuple[ModeCost, ...] = ()
     expert_parameters: int = 0
     weight_s: float | None = None
+    frozen: tuple[int, int] = (0, 0)
 
     @property
     def input_s(self) -> float | None:
@@ -208,6 +210,7 @@ def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost
         mode_costs(layer, [float(own[chip]) for own in times.more_s]),
         layer.expert_parameters,
         weight_s=None if times.weight_s is None else float(times.weight_s[chip]),
+        frozen=layer.frozen,
     )
 
 

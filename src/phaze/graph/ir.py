@@ -157,6 +157,11 @@ class Layer:
     def parameter_bytes(self) -> int:
         return sum(parameter.elements * parameter.element_bytes for parameter in self.parameters)
 
+    def elements(self, trained: bool, experts: bool = False) -> int:
+        """Elements of the parameters that are trained, or that are not; of experts alone, if so."""
+        own = (p for p in self.parameters if p.trained == trained and (p.experts or not experts))
+        return sum(parameter.elements for parameter in own)
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

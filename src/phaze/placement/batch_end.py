@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.cost.synchronisation import open_reduction_of_equal_layers_s
+from phaze.placement.frozen import Frozen
 from phaze.placement.layout import Shape, outermost_level
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
@@ -88,13 +89,27 @@ def _gathered_s(
 
 
 def collected_s(
-    problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, experts: Floats
+    problem: Problem,
+    shape: Shape,
+    prices: Prices,
+    parameter_bytes: Floats,
+    experts: Floats,
+    frozen: Sequence[Frozen] = (),
 ) -> tuple[Floats, Floats]:
-    """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes in layers of so many bytes of parameters, and of
-    experts among them."""
-    sizes = parameter_bytes, experts if problem.has_experts else np.zeros_like(parameter_bytes)
-    ahead, behind = (_gathered_s(problem, shape, prices, sizes, wires) for wires in problem.gathers)
-    return ahead, behind
+    """v and u: the collectives of ZeRO 2 and 3 that a microbatch takes in layers of so many bytes of parameters, of
+    experts among them, and of weights that are not trained: those are gathered alone."""
+    nothing = np.zeros_like(parameter_bytes)
+    sizes = parameter_bytes, experts if problem.has_experts else nothing
+    ahead = nothing
+    if problem.zero < 2:
+        return ahead, nothing
+    if problem.zero == 3:
+        held = sizes
+        if any(layer.bytes for layer in frozen):
+            own = np.array([(la.bytes, la.expert_bytes if problem.has_experts else 0.0) for la in frozen])
+            held = sizes[0] + own[:, 0], sizes[1] + own[:, 1]
+        ahead = _gathered_s(problem, shape, prices, held, [problem.rules.weight_wire])
+    return ahead, ahead + _gathered_s(problem, shape, prices, sizes, [problem.rules.gradient_wire])
 
 
 def synchronisation_s(

@@ -20,7 +20,7 @@ from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.placement import bottleneck_kernels as kernels
 from phaze.placement.batch_end import flat_link_s_per_byte, over_flat_link_alone
-from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of
+from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of, with_frozen
 from phaze.placement.problem import Problem
 from phaze.placement.rules import Family, Order
 from phaze.placement.stage_kernels import StageTable
@@ -110,7 +110,7 @@ def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, b
     """The fastest plan of a width below ``bar_s``."""
     most = len(limit_s) - 2
     _require_room(width, most)
-    table = stages_of(problem, width, kernels.longest_of(width.cut_sets, limit_s))
+    table = with_frozen(problem, width, stages_of(problem, width, kernels.longest_of(width.cut_sets, limit_s)), 1)
     room, flying = room_of(problem, 1), flying_of(family, problem.microbatches, None, most)
     free = np.zeros(len(width.cut_sets.size))
     g = kernels.bottleneck(width.cut_sets, table, room, flying, (width.kinds, free, limit_s))

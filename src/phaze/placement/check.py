@@ -17,7 +17,7 @@ from phaze.placement.check_end import batch_end, ranks_of_experts, sharing_ranks
 from phaze.placement.check_events import events_range
 from phaze.placement.check_layout import Priced, Stated, crossed_level
 from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held_at
-from phaze.placement.check_waits import most_gathered, seconds_again, with_waits
+from phaze.placement.check_waits import frozen_bytes, most_gathered, seconds_again, untrained_bytes, with_waits
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import ROUNDING, Problem
 
@@ -73,6 +73,7 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
         ),
         "experts": fsum(layer.expert_bytes for layer in layers) if apart else 0.0,
         "most_experts": max(layer.expert_bytes for layer in layers) if apart else 0.0,
+        **frozen_bytes(stated, extras),
         "kept": fsum(kept),
         "live": fsum(live) + max(lasting) if inside else beside,
         "buffers": fsum(buffers.values()),
@@ -142,7 +143,7 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
         return size * ((count - experts - largest) / data + largest + (experts - most) / max(alike, 1.0) + most)
 
     terms = {
-        "parameters": shared(problem.state.weight, problem.zero > 2),
+        "parameters": shared(problem.state.weight, problem.zero > 2) + untrained_bytes(stated, true),
         "gradients": shared(problem.state.gradient, problem.zero > 1) + true["buffers"],
         "optimizer": problem.state.optimizer
         * ((count - experts) / (data if problem.zero else 1) + experts / (alike if problem.zero else 1)),

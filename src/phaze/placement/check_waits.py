@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from phaze.placement.check_end import gathers
+from phaze.placement.check_end import gathers, ranks_of_experts, sharing_ranks
 from phaze.placement.check_layout import Stated
 from phaze.placement.layers import Layer
 from phaze.placement.problem import Extra
@@ -31,6 +31,34 @@ def most_gathered(stated: Stated, sizes: list[float]) -> float:
     return max(fsum(sizes[k : k + 2]) for k in range(len(sizes) - 1))
 
 
+def frozen_bytes(stated: Stated, extras: Sequence[Extra]) -> dict[str, float]:
+    """Bytes of weights that are not trained, of a stage: all, experts that ranks share out among them, and the most of
+    each kind that are whole at once under ZeRO 3: of a layer, or of two such where the next is gathered ahead."""
+    apart = ranks_of_experts(stated.problem) > 1
+    experts = [extra.frozen.expert_bytes if apart else 0.0 for extra in extras]
+    dense = [extra.frozen.bytes - more for extra, more in zip(extras, experts, strict=True)]
+    again, seen = [], set[str]()
+    for extra in extras:
+        again.append(extra.frozen.tied_bytes if extra.frozen.tied in seen else 0.0)
+        seen |= {extra.frozen.tied} if extra.frozen.tied is not None else set()
+    whole = fsum(dense) - fsum(again)
+    ahead = 2.0 if stated.problem.rules.prefetch == "layer" and not stated.problem.has_experts else 1.0
+    most = {"frozen_largest": min(whole, ahead * max(dense)), "frozen_most_experts": max(experts)}
+    return {"frozen": whole, "frozen_experts": fsum(experts), **most}
+
+
+def untrained_bytes(stated: Stated, true: Mapping[str, float]) -> float:
+    """Bytes on a device of the weights of a stage that are not trained."""
+    problem = stated.problem
+    each = problem.state.weight / problem.sent_bytes
+    if problem.zero < 3:
+        return each * (true["frozen"] + true["frozen_experts"])
+    alike = max(1.0, stated.width * stated.data / ranks_of_experts(problem))
+    dense = (true["frozen"] - true["frozen_largest"]) / sharing_ranks(stated) + true["frozen_largest"]
+    most = true["frozen_most_experts"]
+    return each * (dense + (true["frozen_experts"] - most) / alike + most)
+
+
 def with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any]) -> tuple[float, float]:
     """Forward and backward with what they do not hide of ZeRO's collectives for each microbatch."""
     rules, zero, work = stated.problem.rules, stated.problem.zero, (sums["ahead_s"], sums["behind_s"])
@@ -41,10 +69,12 @@ def with_waits(stated: Stated, sums: dict[str, float], stage: Mapping[str, Any])
     layers, extras = [la for la, _ in of], [x for _, x in of]
     sizes, experts = (np.array([getattr(la, name) for la in layers]) for name in ("parameter_bytes", "expert_bytes"))
 
-    def gather(wire: float) -> list[float]:
-        return [float(s) for s in gathers(stated, sizes, experts, wire)]
+    def gather(wire: float, still: Sequence[float] = (), more: Sequence[float] = ()) -> list[float]:
+        whole, own = (sizes + np.array(still), experts + np.array(more)) if still else (sizes, experts)
+        return [float(s) for s in gathers(stated, whole, own, wire)]
 
-    ahead = gather(rules.weight_wire) if zero == 3 else [0.0] * len(layers)
+    still, more = [x.frozen.bytes for x in extras], [x.frozen.expert_bytes for x in extras]
+    ahead = gather(rules.weight_wire, still, more) if zero == 3 else [0.0] * len(layers)
     behind = [g + s for g, s in zip(ahead, gather(rules.gradient_wire), strict=True)]
     both = []
     again = seconds_again(layers, extras, stage["recompute"])

@@ -45,7 +45,7 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
     def solved(rounds: int, upto: int) -> Floats:
         limits = width.kinds, moves, np.full(upto + 2, inf)
         flying = flying_of(family, rounds, None, upto)
-        g = bottleneck_kernels.bottleneck(width.cut_sets, case.table, room, flying, limits)
+        g = bottleneck_kernels.bottleneck(width.cut_sets, case.table_at(replicas), room, flying, limits)
         return np.asarray(np.minimum.accumulate(g[-1][::-1], axis=0)[::-1])
 
     rounds = problem.rounds(replicas)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from phaze.dataclass import dataclass, replace
 from phaze.placement import batch_end
+from phaze.placement.frozen import frozen_sums
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
@@ -113,7 +114,9 @@ def _sums(
     has_experts = problem.has_experts
     experts = tuple(graph.layers[position].expert_bytes if has_experts else 0.0 for position in positions)
     weight_s = sum(graph.layers[position].weight_s or 0.0 for position in positions)
-    whole = (parameters, kept, live, buffers, sizes, experts, weight_s, tuple(layer_s))
+    frozen = tuple(extras[position].frozen for position in positions)
+    still = frozen_sums(frozen, has_experts, problem.gathers_pairs)
+    whole = (parameters, kept, live, buffers, sizes, experts, weight_s, tuple(layer_s), frozen, still)
     return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
 
 
@@ -186,7 +189,8 @@ def _collectives(
         np.array([size for own in sums for size in getattr(own, name)]) for name in ("layer_bytes", "layer_experts")
     )
     ends = np.cumsum([len(own.layer_bytes) for own in sums])[:-1]
-    ahead_s, behind_s = batch_end.collected_s(problem, shape, prices, sizes, experts)
+    frozen = [layer for own in sums for layer in own.layer_frozen]
+    ahead_s, behind_s = batch_end.collected_s(problem, shape, prices, sizes, experts, frozen)
     return list(zip(np.split(ahead_s, ends), np.split(behind_s, ends), strict=True))
 
 

@@ -1,6 +1,6 @@
 """One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
@@ -10,11 +10,13 @@ from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.placement import stage_kernels
 from phaze.placement.cut_sets import CutSets, cut_sets_of
+from phaze.placement.frozen import frozen_stages
 from phaze.placement.layers import LayerGraph
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
 from phaze.placement.stage_kernels import Room, Saved, StageTable
+from phaze.placement.stage_memory import HeldBytes
 
 # A table of so many stages takes about half a GB.
 MOST_STAGES = 4_000_000
@@ -206,18 +208,36 @@ def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> 
     return _with_experts(width, table) if problem.has_experts else table
 
 
-def _with_experts(width: Width, table: StageTable) -> StageTable:
-    """The table with the bytes of experts of every stage, and the most that a layer of it has of either kind."""
-    experts = np.array([layer.expert_bytes for layer in width.graph.layers])
-    dense = np.array([layer.parameter_bytes for layer in width.graph.layers]) - experts
+def _over_stages(width: Width, table: StageTable) -> Callable[[Floats], Floats]:
+    """Sums an amount of each layer over the layers of every stage of a table."""
     tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
 
     def of_stages(amounts: Floats) -> Floats:
         whole = inside(width.cut_sets, amounts)
         return np.asarray(whole[tops] - whole[table.rest])
 
+    return of_stages
+
+
+def with_frozen(problem: Problem, width: Width, table: StageTable, data: int) -> StageTable:
+    """The table with the frozen weights that a device holds in so many replicas, among the bytes of every stage that
+    depend on no mode; as it is where there are none."""
+    frozen = [extra.frozen for extra in problem.graph(width.graph.width)[1]]
+    if not any(layer.bytes for layer in frozen):
+        return table
+    sums = frozen_stages(frozen, problem.has_experts, problem.gathers_pairs, _over_stages(width, table))
+    held = HeldBytes.of_degrees(problem, width.graph.width, data)
+    return table._replace(buffer_bytes=table.buffer_bytes + sums.held_bytes(held.each, problem.sent_bytes))
+
+
+def _with_experts(width: Width, table: StageTable) -> StageTable:
+    """The table with the bytes of experts of every stage, and the most that a layer of it has of either kind."""
+    experts = np.array([layer.expert_bytes for layer in width.graph.layers])
+    dense = np.array([layer.parameter_bytes for layer in width.graph.layers]) - experts
+    of_stages = _over_stages(width, table)
+
     def most(amounts: Floats) -> Floats:
-        found = np.zeros(len(tops))
+        found = np.zeros(len(table.rest))
         for size in np.unique(amounts):  # ascending: the last that a stage has is its largest
             found[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
         return found

@@ -70,6 +70,7 @@ from phaze.cost.memory import ParameterState
 from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
+from phaze.placement.frozen import NO_FROZEN, Frozen
 from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers, require_weights
 from phaze.placement.rules import MODES, Family, Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
@@ -100,7 +101,8 @@ class Extra:
 
     ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of. ``live_bytes``
     are held in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one ``kind``, a number
-    (-1: a kind of its own). ``more`` are its modes between selective and full, the same for all layers.
+    (-1: a kind of its own). ``more`` are its modes between selective and full, the same for all layers. ``frozen`` are
+    its weights that are not trained, beside its parameters.
     """
 
     selective_bytes: float | None = None
@@ -113,6 +115,7 @@ class Extra:
     buffer_bytes: float = 0.0
     kind: int = -1
     more: tuple[LayerMode, ...] = ()
+    frozen: Frozen = NO_FROZEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,10 @@ class Problem:
     @property
     def has_experts(self) -> bool:
         """Whether some parameters are experts that ranks share out."""
-        return self.sharing.group > 1 and any(layer.expert_bytes for graph in self.graphs for layer in graph.layers)
+        if self.sharing.group == 1:
+            return False
+        frozen = any(extra.frozen.expert_bytes for extras in self.extras for extra in extras)
+        return frozen or any(layer.expert_bytes for graph in self.graphs for layer in graph.layers)
 
     def held_experts(self, width: int, data: int) -> ParameterState:
         """Bytes that a device holds for a parameter of an expert."""
@@ -229,12 +235,6 @@ class Problem:
 
     def _beyond(self, held: ParameterState) -> ParameterState:
         return ParameterState(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
-
-    @property
-    def gathers(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """What each gather or scatter of a layer's parameters sends, forward and backward, over their bytes."""
-        weight, gradient = self.rules.weight_wire, self.rules.gradient_wire
-        return {2: ((), (gradient,)), 3: ((weight,), (weight, gradient))}.get(self.zero, ((), ()))
 
     @property
     def gathers_pairs(self) -> bool:
@@ -288,6 +288,8 @@ def _require_sizes(where: str, layer: Layer, extra: Extra, buffers: dict[int, fl
     for name, size in (("live_bytes", extra.live_bytes), ("buffer_bytes", extra.buffer_bytes)):
         if not 0 <= size < LARGEST:
             raise InputError(where, f"{name} {size!r} is out of range", "it must be at least 0")
+    if not extra.frozen.is_sound:
+        raise InputError(where, f"frozen {extra.frozen!r} is out of range", "parts are at most all of it")
     if extra.kind >= 0 and buffers.setdefault(extra.kind, extra.buffer_bytes) != extra.buffer_bytes:
         raise InputError(where, f"kind {extra.kind} has other buffer_bytes elsewhere", "give the same everywhere")
     for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):

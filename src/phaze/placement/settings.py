@@ -102,9 +102,15 @@ def gathered_share(placed: Sequence[PlacedLayers], stack: Stack, precision: Prec
     if recipe is None or not stack.low_precision_weights or recipe.bits == 4 or not placed:
         return 1.0
     graph, extras = placed[0]
-    low = sum(la.parameter_bytes for la, extra in zip(graph.layers, extras, strict=True) if extra.full_s != 0)
-    whole = sum(layer.parameter_bytes for layer in graph.layers)
+    sizes = [la.parameter_bytes + extra.frozen.bytes for la, extra in zip(graph.layers, extras, strict=True)]
+    low = sum(size for size, extra in zip(sizes, extras, strict=True) if extra.full_s != 0)
+    whole = sum(sizes)
     return 1.0 - (1.0 - recipe.operand_bytes / 2.0) * low / whole if whole else 1.0
+
+
+def _plain(extras: Sequence[Extra]) -> tuple[Extra, ...]:
+    """Layers of which times and sizes count alone."""
+    return tuple(Extra(frozen=extra.frozen) if extra.frozen.bytes else Extra() for extra in extras)
 
 
 def stack_problem(
@@ -144,7 +150,7 @@ def stack_problem(
         state=stack_state(precision, optimizer, stack),
         cluster=cluster,
         graphs=tuple(graph for graph, _ in placed),
-        extras=tuple((Extra(),) * len(extras) if rules.plain_layers else extras for _, extras in placed),
+        extras=tuple(_plain(extras) if rules.plain_layers else extras for _, extras in placed),
         zero=zero,
         sent_bytes=sent_bytes(precision),
         hbm_bytes_per_s=hbm_bytes_per_s,

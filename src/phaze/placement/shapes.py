@@ -22,6 +22,7 @@ from phaze.placement.prepared_width import (
     stages_of,
     transfers_of,
     whole_blocks,
+    with_frozen,
 )
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Problem
@@ -75,6 +76,11 @@ class WidthCase:
     def most_by_depth(self) -> Ints:
         """The most replicas of 1, 2, ... stages, as many of them unsplit as can be; at least one."""
         return self.remembered(("most",), lambda: _most_by_depth(self.problem, self.width))
+
+    def table_at(self, replicas: int) -> StageTable:
+        """The same with the frozen weights of so many replicas, which share them out under ZeRO 3."""
+        shared = replicas if self.problem.zero == 3 else 1
+        return self.remembered(("table", shared), lambda: with_frozen(self.problem, self.width, self.table, shared))
 
     def room(self, replicas: int) -> Room:
         """What a stage must fit into when there are so many replicas."""
@@ -158,7 +164,8 @@ def _sums(case: WidthCase) -> Floats:
 
 def _depths(case: WidthCase, flying: Floats, replicas: int) -> Ints:
     room = case.room(replicas)
-    return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, case.table, room, flying, case.width.kinds))
+    table = case.table_at(replicas)
+    return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, table, room, flying, case.width.kinds))
 
 
 def fits(case: WidthCase, stages: int, needed: int) -> bool:
@@ -208,7 +215,8 @@ def gathered_s(case: WidthCase, shape: Shape) -> Gathered:
 def _collected_s(case: WidthCase, shape: Shape) -> Gathered:
     """The same of every layer."""
     experts = np.array([layer.expert_bytes for layer in case.width.graph.layers])
-    return collected_s(case.problem, shape, case.prices, case.width.cut_sets.parameter_bytes, experts)
+    frozen = [extra.frozen for extra in case.problem.graph(case.width.graph.width)[1]]
+    return collected_s(case.problem, shape, case.prices, case.width.cut_sets.parameter_bytes, experts, frozen)
 
 
 def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]:
@@ -218,7 +226,7 @@ def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]
 
 def timed_table(case: WidthCase, shape: Shape) -> StageTable:
     """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they are elsewhere."""
-    problem, width, table = case.problem, case.width, case.table
+    problem, width, table = case.problem, case.width, case.table_at(shape.data)
     if problem.zero < 2 or problem.rules.prefetch == "stage":
         return table
 

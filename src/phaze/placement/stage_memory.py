@@ -4,6 +4,7 @@ from operator import sub
 
 from phaze.cost.memory import ParameterState
 from phaze.dataclass import dataclass
+from phaze.placement.frozen import Frozen, FrozenSums
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Memory
 from phaze.placement.problem import Problem
@@ -13,7 +14,7 @@ from phaze.placement.problem import Problem
 class StageSums:
     """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that arrive inside it add to
     its passes. ``layer_bytes`` and ``layer_experts`` are parameters by layer, and experts among them, ``layer_s`` the
-    seconds of each forward and backward, with what it runs again."""
+    seconds of each forward and backward, with what it runs again, ``layer_frozen`` its weights that are not trained."""
 
     forward_s: float
     backward_s: float
@@ -27,6 +28,8 @@ class StageSums:
     layer_experts: tuple[float, ...]
     weight_s: float
     layer_s: tuple[tuple[float, float], ...]
+    layer_frozen: tuple[Frozen, ...] = ()
+    frozen: FrozenSums = FrozenSums()
 
     @property
     def expert_bytes(self) -> float:
@@ -51,9 +54,13 @@ class HeldBytes:
     @staticmethod
     def of(problem: Problem, shape: Shape) -> "HeldBytes":
         """Those of a problem."""
-        at = (shape.tensor, shape.data)
-        dense = problem.held(shape.data), problem.working(shape.data)
-        return HeldBytes((*dense, problem.held_experts(*at), problem.working_experts(*at)))
+        return HeldBytes.of_degrees(problem, shape.tensor, shape.data)
+
+    @staticmethod
+    def of_degrees(problem: Problem, width: int, data: int) -> "HeldBytes":
+        """Those of stages of a width in so many replicas."""
+        dense = problem.held(data), problem.working(data)
+        return HeldBytes((*dense, problem.held_experts(width, data), problem.working_experts(width, data)))
 
 
 def memory_of(problem: Problem, held: HeldBytes, sums: StageSums, in_flight: float) -> Memory:
@@ -63,6 +70,7 @@ def memory_of(problem: Problem, held: HeldBytes, sums: StageSums, in_flight: flo
     largest, most = (size / sent for size in sums.largest_bytes(problem.gathers_pairs))
     count, (dense, working, own, rest) = sums.parameter_bytes / sent - experts, held.each
     weights = count * dense.weight + largest * working.weight + experts * own.weight + most * rest.weight
+    weights += float(sums.frozen.held_bytes(held.each, sent))
     gradients = count * dense.gradient + largest * working.gradient + experts * own.gradient + most * rest.gradient
     return Memory(
         weights,

@@ -226,8 +226,12 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
     reduced += across * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
     experts = sum(layer.expert_bytes for layer in graph.layers) if problem.has_experts else 0.0
     once = sum(layer.parameter_bytes for layer in graph.layers)
-    passes = problem.rounds(plan.data) * sum(map(sum, problem.gathers))
-    gathered = passes * _sent_by(problem, plan, plan.tensor, once - experts, experts)
+    wires = {2: gradient, 3: weight + (weight + gradient)}.get(problem.zero, 0.0)
+    gathered = problem.rounds(plan.data) * wires * _sent_by(problem, plan, plan.tensor, once - experts, experts)
+    if problem.zero == 3 and any(extra.frozen.bytes for extra in extras):
+        still = sum(extra.frozen.expert_bytes for extra in extras) if problem.has_experts else 0.0
+        dense = sum(extra.frozen.bytes for extra in extras) - still
+        gathered += problem.rounds(plan.data) * 2 * weight * _sent_by(problem, plan, plan.tensor, dense, still)
     return problem.microbatches * 2 * carried + reduced + gathered
 
 

@@ -66,6 +66,7 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
             mode_costs(own, [1.0] * len(own.more)),
             own.expert_parameters,
             weight_s=0.0,
+            frozen=own.frozen,
         )
         for own in graph.layers
     )

@@ -152,6 +152,7 @@ class GraphTimes:
                 mode_costs(own, self.more_s[:, kind, chip].tolist()),
                 own.expert_parameters,
                 weight_s=None if self.weight_s is None else float(self.weight_s[kind, chip]),
+                frozen=own.frozen,
             )
             for kind, own in enumerate(graph.layers)
         )

@@ -9,11 +9,13 @@ from phaze.graph.ir import Layer
 
 
 def weight_shapes(layer: Layer) -> frozenset[tuple[int, int]]:
-    """The distinct (rows, columns) of the weights of a layer, those that read one activation as one."""
+    """The distinct (rows, columns) of the trained weights of a layer, those that read one activation as one."""
     parameters = {tensor.id for tensor in layer.forward.tensors if tensor.role == "parameter"}
+    frozen = {parameter.tensor for parameter in layer.parameters if not parameter.trained}
     rows: dict[tuple[int, int], int] = {}
     for op in layer.forward.operators:
-        if op.kind != "product" or not any(access.tensor in parameters for access in op.reads):
+        own = {access.tensor for access in op.reads} & parameters
+        if op.kind != "product" or not own or own <= frozen:
             continue
         read = next((access.tensor for access in op.reads if access.tensor not in parameters), -1)
         key = (read, op.size("k"))
