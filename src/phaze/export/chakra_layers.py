@@ -47,13 +47,15 @@ Segment = Compute | Collective
 
 @dataclass(frozen=True, slots=True)
 class LayerPasses:
-    """A distinct layer: its passes, what each mode of recompute runs before backward, and its weights by sharing."""
+    """A distinct layer: its passes, what each mode of recompute runs before backward, and its weights by sharing:
+    trained ones, experts among them, and ``frozen`` ones, experts among those."""
 
     forward: tuple[Segment, ...]
     backward: tuple[Segment, ...]
     again: dict[str, tuple[Segment, ...]]
     parameters: int
     expert_parameters: int
+    frozen: tuple[int, int] = (0, 0)
 
 
 def _segments(one: RuledPass, setting: Setting, total_s: float) -> tuple[Segment, ...]:
@@ -118,6 +120,7 @@ def layer_passes(model: Model, setting: Setting) -> tuple[LayerPasses, ...]:
             {mode: own if kind in blocks else () for mode, own in _again(layer, cost, setting).items()},
             cost.parameters,
             cost.expert_parameters,
+            cost.frozen,
         )
         for kind, (layer, cost) in enumerate(zip(layers, costs, strict=True))
     )

@@ -98,12 +98,15 @@ def _reduction(job: StageJob, size: float, group: int, stride: int) -> list[Coll
     return found
 
 
-def _weights(job: StageJob, layer: LayerPasses) -> list[tuple[float, int, int]]:
-    """Parameters of a layer by how they are shared: their number, ranks that hold them alike, and how far apart."""
-    found = [(float(layer.parameters - layer.expert_parameters), job.alike, job.tensor)]
-    if layer.expert_parameters:
+def _weights(job: StageJob, layer: LayerPasses, still: bool = False) -> list[tuple[float, int, int]]:
+    """Trained parameters of a layer, and those that are not where they are wanted (``still``), by how they are shared:
+    their number, ranks that hold them alike, and how far apart."""
+    frozen = layer.frozen if still else (0, 0)
+    every, experts = layer.parameters + frozen[0], layer.expert_parameters + frozen[1]
+    found = [(float(every - experts), job.alike, job.tensor)]
+    if experts:
         apart = job.experts * job.tensor
-        found.append((float(layer.expert_parameters), max(1, job.alike // job.experts), apart))
+        found.append((float(experts), max(1, job.alike // job.experts), apart))
     return found
 
 
@@ -116,9 +119,10 @@ def _reduce(program: Program, job: StageJob, name: str, layer: LayerPasses) -> N
 
 
 def _gather(program: Program, job: StageJob, name: str, layer: LayerPasses) -> int | None:
-    """Weights of a layer gathered anew, behind the gather before."""
+    """Weights of a layer gathered anew, behind the gather before: all of them for a pass under ZeRO 3, those that the
+    optimizer changed elsewhere."""
     found = None
-    for count, group, stride in _weights(job, layer):
+    for count, group, stride in _weights(job, layer, still=job.zero == 3):
         inner = job.shard if 0 < job.shard < group and group % job.shard == 0 else group
         if inner > 1 and count:
             own = Collective("all_gather", -(-int(count * job.weight_bytes) // inner), inner, stride)

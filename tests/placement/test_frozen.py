@@ -1,0 +1,130 @@
+"""Weights that are not trained are held and gathered, and neither reduced nor stepped: by brute force, and by lies."""
+
+import copy
+import random
+from collections.abc import Callable
+from math import inf
+
+import pytest
+
+from phaze.dataclass import replace
+from phaze.placement.answer import document_of
+from phaze.placement.check import objections
+from phaze.placement.frozen import Frozen
+from phaze.placement.prices import RingPrices
+from phaze.placement.problem import Extra, Problem
+from phaze.placement.solve import fastest_plan
+from tests.placement.placement_cases import (
+    hybrid_problem,
+    mixed_problem,
+    random_icml24_problem,
+    sharing_problem,
+)
+from tests.placement.test_lies import CHAIN, CLUSTER
+from tests.placement.test_solve import require_fastest
+
+MADE: dict[str, Callable[[int, bool], Problem]] = {
+    "mixed rules": mixed_problem,
+    "experts and sequences shared": sharing_problem,
+    "state shared by some ranks": hybrid_problem,
+    "the paper's rules": random_icml24_problem,
+}
+
+
+def with_frozen_weights(problem: Problem, seed: int) -> Problem:
+    """The problem with weights that are not trained in some layers, experts among them, and shared ones."""
+    rng = random.Random(seed)
+    ids = sorted(layer.id for layer in problem.graphs[0].layers)
+    sizes = {i: (rng.choice([0.0, 3.0, 9.0]), rng.choice([0.0, 0.0, 2.0])) for i in ids}
+    tied = set(rng.sample(ids, 2)) if len(ids) > 1 and rng.random() < 0.6 else set()
+    extras = []
+    for graph, row in zip(problem.graphs, problem.extras, strict=True):
+        found = []
+        for layer, extra in zip(graph.layers, row, strict=True):
+            dense, experts = (size / graph.width for size in sizes[layer.id])
+            shared = 4.0 / graph.width if layer.id in tied else 0.0
+            own = Frozen(dense + experts + shared, experts, "word" if shared else None, shared)
+            found.append(replace(extra, frozen=own))
+        extras.append(tuple(found))
+    return replace(problem, extras=tuple(extras))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_no_plan_of_a_small_problem_with_frozen_weights_is_faster(kind: str) -> None:
+    feasible = 0
+    for seed in range(24):
+        problem = with_frozen_weights(MADE[kind](seed, seed % 3 > 0), seed)
+        require_fastest(problem)
+        feasible += fastest_plan(problem) is not None
+    assert feasible > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MADE)
+def test_no_plan_of_many_small_problems_with_frozen_weights_is_faster(kind: str) -> None:
+    for seed in range(1000, 1300):
+        require_fastest(with_frozen_weights(MADE[kind](seed, seed % 3 > 0), seed))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_freezing_a_share_of_every_layer_never_needs_more_memory_or_time(kind: str) -> None:
+    differ = 0
+    for seed in range(24):
+        trained = MADE[kind](seed, seed % 3 > 0)
+        share = random.Random(seed).choice([0.3, 0.9, 0.99])
+        graphs = tuple(
+            replace(
+                graph,
+                layers=tuple(
+                    replace(
+                        la, parameter_bytes=(1 - share) * la.parameter_bytes, expert_bytes=(1 - share) * la.expert_bytes
+                    )
+                    for la in graph.layers
+                ),
+            )
+            for graph in trained.graphs
+        )
+        extras = tuple(
+            tuple(
+                replace(
+                    x,
+                    tied_bytes=(1 - share) * x.tied_bytes,
+                    frozen=_frozen(x, la.parameter_bytes, la.expert_bytes, share),
+                )
+                for la, x in zip(graph.layers, row, strict=True)
+            )
+            for graph, row in zip(trained.graphs, trained.extras, strict=True)
+        )
+        frozen = replace(trained, graphs=graphs, extras=extras)
+        before, after = fastest_plan(trained), fastest_plan(frozen)
+        assert before is None or after is not None
+        times = [inf if plan is None else plan.batch_s for plan in (before, after)]
+        assert times[1] <= times[0] * (1 + 1e-9)
+        differ += times[1] < times[0]
+    assert differ > 3
+
+
+def _frozen(extra: Extra, size: float, experts: float, share: float) -> Frozen:
+    return Frozen(share * size, share * experts, extra.tied, share * extra.tied_bytes)
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_a_plan_that_forgets_frozen_weights_is_refused_by_its_memory(zero: int) -> None:
+    own = Extra(frozen=Frozen(6.0, 0.0, "word", 2.0))
+    far = replace(CHAIN, edges=tuple(replace(edge, size_bytes=1e6) for edge in CHAIN.edges))
+    levels = tuple(replace(level, bandwidth_bytes_per_s=1e3) for level in CLUSTER.cluster.levels)
+    problem = replace(CLUSTER, graphs=(far,), cluster=replace(CLUSTER.cluster, levels=levels), devices=2)
+    problem = replace(problem, extras=((own, Extra(), Extra(), own),), zero=zero, hbm_bytes=1e6)
+    plan = fastest_plan(problem)
+    assert plan is not None and plan.data == 2
+    true, prices = document_of(plan), RingPrices(problem.cluster)
+    assert objections(problem, true, prices) == []
+    bare = replace(problem, extras=((Extra(),) * 4,))
+    found = objections(bare, true, prices)
+    assert any("memory.parameters should be" in one for one in found)
+    assert not any("memory.gradients" in one or "memory.optimizer" in one for one in found)
+    assert any("batch_s should be" in one for one in found) == (zero == 3), "they are gathered, and never reduced"
+    lie = copy.deepcopy(true)
+    for stage in lie["stages"]:
+        stage["memory"]["gradients"] += 6.0
+    assert any("memory.gradients should be" in one for one in objections(problem, lie, prices))
