@@ -53,8 +53,9 @@ class Flow:
         return one.op.kind == "product" and any(self.layer.roles[t] == "parameter" for t in one.reads)
 
     def grouped(self, one: Traced) -> bool:
-        """Whether an operator is a product with the weights of several experts."""
-        return self.weighted(one) and one.op.size("batch") > 1
+        """Whether an operator is a product with the weights of several experts; a convolution that maps every channel
+        by itself has single columns."""
+        return self.weighted(one) and one.op.size("batch") > 1 and one.op.size("n") > 1
 
 
 def flow_of(layer: TracedLayer) -> Flow:

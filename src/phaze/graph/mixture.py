@@ -23,11 +23,13 @@ class Mixture:
     inside: frozenset[int]
 
 
-def is_grouped(operator: Operator, elements: Mapping[int, int]) -> bool:
-    """Whether a product is one of many experts: it has an offset for each."""
+def is_grouped(operator: Operator, tensors: Mapping[int, Tensor]) -> bool:
+    """Whether a product is one of many experts: it has an offset for each, which no parameter is (the bias of a
+    convolution that maps every channel by itself has one for each too)."""
     if operator.kind != "product" or operator.size("batch") < 2 or len(operator.reads) < 3:
         return False
-    return any(elements[access.tensor] == operator.size("batch") for access in operator.reads)
+    read = [tensors[access.tensor] for access in operator.reads]
+    return any(tensor.elements == operator.size("batch") and tensor.role != "parameter" for tensor in read)
 
 
 def all_tensors(layer: Layer) -> dict[int, Tensor]:
@@ -73,17 +75,17 @@ def experts_of(layers: Iterable[Layer]) -> int:
 
 def has_experts(layer: Layer) -> bool:
     """Whether a layer has a mixture of experts: a grouped product of parameters."""
-    elements = {tensor.id: tensor.elements for graph in (layer.forward, layer.backward) for tensor in graph.tensors}
+    tensors = {tensor.id: tensor for graph in (layer.forward, layer.backward) for tensor in graph.tensors}
     owned = {p.tensor for p in layer.parameters if p.tensor >= 0}
     every = (*layer.forward.operators, *layer.backward.operators)
-    return any(is_grouped(op, elements) and any(a.tensor in owned for a in op.reads) for op in every)
+    return any(is_grouped(op, tensors) and any(a.tensor in owned for a in op.reads) for op in every)
 
 
 def mixture_of(layer: Layer) -> Mixture | None:
     """The mixture of experts of a layer; None where it has none."""
     tensors = all_tensors(layer)
     elements = {number: tensor.elements for number, tensor in tensors.items()}
-    grouped = [op for graph in (layer.forward, layer.backward) for op in graph.operators if is_grouped(op, elements)]
+    grouped = [op for graph in (layer.forward, layer.backward) for op in graph.operators if is_grouped(op, tensors)]
     owned = {p.tensor: p for p in layer.parameters if p.tensor >= 0}
     forward = [op for op in grouped if any(access.tensor in owned for access in op.reads)]
     if not forward:

@@ -163,7 +163,7 @@ class _Rewrite:
     def _operator(self, op: Operator, reads: tuple[Access, ...]) -> Operator:
         inside = op.id in self.mixture.inside
         sizes = op.sizes
-        if inside and is_grouped(op, self.elements):
+        if inside and is_grouped(op, self.old):
             sizes = self._product(op)
         elif inside:
             crosses = any(a.tensor in self.crossing for a in (*op.reads, *op.writes))

@@ -30,8 +30,8 @@ whose groups hold both tensor groups in every replica. With v chunks a boundary 
 the last stage to the first, with the most bytes between two blocks across the outermost level that the pipeline
 crosses; each chunk but one adds ``piece_start_s`` to F and to R.
 
-**Memory.** With N(X) trained parameters (others: :mod:`phaze.placement.frozen`), those shared by layers of one stage counted once, n those of the largest layer, and
-bytes of weight, gradient and optimizer a parameter,
+**Memory.** With N(X) trained parameters (others: :mod:`phaze.placement.frozen`), those shared by layers of one stage
+counted once, n those of the largest layer, and bytes of weight, gradient and optimizer a parameter,
 
     N (weight/d3 + gradient/d2 + optimizer/d1) + n (weight (1 - 1/d3) + gradient (1 - 1/d2))
       + reserve + B(X) + q k(X) + L(X)  <=  H (1 - headroom)         q microbatches in flight  (rules.Family.in_flight)

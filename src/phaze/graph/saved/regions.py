@@ -20,7 +20,7 @@ from phaze.dataclass import dataclass
 from phaze.graph.fuse.structure import Structures
 from phaze.graph.ir import Layer, Operator
 from phaze.graph.recompute import score_path
-from phaze.graph.saved.rules import Flow, is_kernel
+from phaze.graph.saved.rules import Flow, is_batched, is_kernel
 
 MODULES = ("core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj")
 """Names of the parts, as Megatron's --recompute-modules has them."""
@@ -66,7 +66,7 @@ class _Reading:
         return op.kind == "product" and any(self.roles[a.tensor] == "parameter" for a in op.reads)
 
     def grouped(self, op: Operator) -> bool:
-        return self.weighted(op) and op.size("batch") > 1
+        return self.weighted(op) and is_batched(op)
 
     def operands(self) -> Iterable[tuple[Operator, int]]:
         """Every product with a parameter, and the activation that it reads, before it is gathered over the network."""
@@ -187,7 +187,7 @@ class KnownRegions:
     def of(self, layer: Layer, flow: Flow) -> dict[str, Region]:
         """As :func:`regions_of`."""
         graph = layer.forward
-        grouped = tuple([op.size("batch") > 1 for op in graph.operators if op.kind == "product"])
+        grouped = tuple([is_batched(op) for op in graph.operators if op.kind == "product"])
         roles = tuple([(tensor.id, tensor.role) for tensor in graph.tensors])
         key = self.structures.of(graph), roles, grouped, flow.free
         found = self.known.get(key)

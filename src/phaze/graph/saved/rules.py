@@ -136,6 +136,11 @@ def sources_of(layer: Layer, flow: Flow, saves: Saves) -> frozenset[int]:
     return _written(layer, flow) if saves == "kernels" else _once(flow)
 
 
+def is_batched(op: Operator) -> bool:
+    """Whether a product has several matrices; a convolution that maps every channel by itself has single columns."""
+    return op.size("batch") > 1 and op.size("n") > 1
+
+
 def _scaled_rows(layer: Layer, flow: Flow) -> frozenset[int]:
     """Results of grouped products that forward only scales and backward reads only for the scale's gradient."""
     roles = {tensor.id: tensor.role for tensor in layer.forward.tensors}
@@ -146,7 +151,7 @@ def _scaled_rows(layer: Layer, flow: Flow) -> frozenset[int]:
     found = set()
     for tensor in flow.wanted:
         made = flow.writer.get(tensor)
-        if made is None or made.kind != "product" or made.size("batch") == 1:
+        if made is None or made.kind != "product" or not is_batched(made):
             continue
         if not any(roles[a.tensor] == "parameter" for a in made.reads):
             continue

@@ -28,6 +28,10 @@ from phaze.graph.torch.program import Program, Shape, Source
 # The sequence where nothing names one: what most are trained with first; and that of models without positions (T5).
 USUAL_SEQUENCE, NO_POSITIONS = 4096, 512
 POSITIONS = ("max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len", "seq_length")
+# How keys end that say which tokens stand for an image, a film or sound.
+PLACES = ("image_token_id", "image_token_index", "video_token_id", "audio_token_id", "audio_token_index")
+# Keys of configurations of state-space models, linear attention and gated recurrences.
+SCANS = ("state_size", "ssm_state_size", "mamba_d_state", "linear_conv_kernel_dim", "lru_width")
 # Kinds of rotary scaling whose factor stretches the positions that a configuration names, unless they say from what.
 STRETCHED = ("linear", "dynamic", "yarn")
 
@@ -185,9 +189,35 @@ def _stretched(config: Any, positions: int) -> int:
     return int(original * factor)
 
 
+def _require_no_scan(config: Any, name: str) -> None:
+    """Refuse a model with a recurrent scan: accelerators run it as one kernel, and the library's plain code, which
+    would be traced, is another: token by token, or by products that no kernel makes."""
+    scans = [key for key in SCANS if isinstance(getattr(config, key, None), int)]
+    if scans:
+        raise InputError(
+            name,
+            f"{config.model_type} has a recurrent scan ({scans[0]}), which is not one operator yet",
+            "give a model of attention and products, such as llama",
+        )
+
+
+def _require_one_input(config: Any, name: str) -> None:
+    """Refuse a model whose text has places for images or sound: how many, and which, is in the data."""
+    places = sorted(key for key in dir(config) if key.endswith(PLACES) and isinstance(getattr(config, key, None), int))
+    if places:
+        part = "text_config" if getattr(config, "text_config", None) is not None else "its text model"
+        raise InputError(
+            name,
+            f"{config.model_type} is multimodal ({places[0]}: what is no text takes places in it), which is not traced",
+            f"plan its text model alone: a config.json of {part}, with its own model_type and architectures",
+        )
+
+
 def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
     """A source from a transformers configuration object, whose ``architectures`` names the class."""
     kind = _class_of(config, name)
+    _require_no_scan(config, name)
+    _require_one_input(config, name)
     usual, longest, fixed = _positions(config)
     vocabulary = 0 if fixed else int(getattr(config, "vocab_size", 0) or 0)
     notes = (BALANCED,) if getattr(config, "num_local_experts", 0) or getattr(config, "num_experts", 0) else ()

@@ -16,7 +16,7 @@ from phaze.dataclass import dataclass
 from phaze.errors import PhazeError
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.fake import without_weights
-from phaze.graph.torch.faults import quoted
+from phaze.graph.torch.faults import of_model, quoted
 from phaze.graph.torch.flow import Layout, Map, layouts, pairs
 from phaze.graph.torch.plans import Cut, Plan
 from phaze.graph.torch.program import Source
@@ -181,7 +181,7 @@ def _chosen(proof: Proof, parts: Sequence[Part], tokens: tuple[Cut, ...]) -> tup
 def infer_plan(source: Source) -> Inferred:
     """The plan of a model, proved; what is not in it is said."""
     try:
-        with without_weights():
+        with without_weights(), of_model(source.name):
             bench = open_bench(source)
             search = Search(bench)
             parts = search.parts()
@@ -213,7 +213,7 @@ def infer_plan(source: Source) -> Inferred:
 def fault_of(source: Source, plan: Plan) -> tuple[str, str]:
     """Why two ranks with somebody's plan do not train like the whole model, and why not with tokens split; nothing
     where they do."""
-    with without_weights():
+    with without_weights(), of_model(source.name):
         bench = open_bench(source)
         bench.tokens_first = plan.sequence_dim == 0
         if said := dry_run(bench, plan.cuts):

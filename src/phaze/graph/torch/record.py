@@ -7,6 +7,7 @@ that mutates an argument reads (storage, version) and writes (storage, version +
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -129,9 +130,10 @@ def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tupl
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Logs what is dispatched under it; regions (blocks and what lies between) are set by whoever drives it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_runs: int = 0) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.log = Log()
+        self.log, self._most_runs = Log(), most_runs
+        self._runs: Counter[tuple[int, str, str]] = Counter()
         self.region, self.backward, self._unseen = 0, False, False
         self.path: list[str] = [""]
         self._numbers: dict[int, int] = {}
@@ -232,8 +234,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.log.made_in.setdefault(operand.storage, self.region)
             self.log.origin[operand.storage] = self.log.origin.get(operand.storage, 0) | origin
         module, line = self._place()
+        if self._most_runs and not self.backward:
+            self._count(name, line)
         passes = self.log.backward if self.backward else self.log.forward
         passes.setdefault(self.region, []).append(Step(name, reads, fresh, settings, not fresh, module, line))
+
+    def _count(self, name: str, line: str) -> None:
+        """Refuse a line that runs in one block as often as a sequence has tokens: its trace would have that many
+        operators."""
+        self._runs[self.region, name, line] += 1
+        if self._runs[self.region, name, line] >= self._most_runs:
+            raise InputError(
+                "the model",
+                f"a loop over the sequence runs {name} {self._most_runs} times at {line.rpartition('/')[2]}",
+                "a recurrent scan is not one operator yet, and token by token it is not traced",
+            )
 
     def _place(self) -> tuple[str, str]:
         """Module and line of what is running; a backward operator has those of the forward one of its number: the

@@ -25,6 +25,9 @@ from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
 from phaze.graph.torch.walk import Walk
 
+# A line of code that runs so often in a block is a loop over tokens; the most experts of a published model are 512.
+MOST_RUNS, FEW_TOKENS = 600, 256
+
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
@@ -43,7 +46,7 @@ def discover(
     shape = Shape(microbatch, _sequence(source, sequence), attention)
     with without_weights(), faults.of_model(source.name):
         program = source.build(shape)
-        walk = _walk(program, None, Kernels(attention == "fused"))
+        walk = _walk(program, None, Kernels(attention == "fused"), most_runs=_most_runs(shape.sequence))
         classes: dict[object, int] = {}
         blocks = [region for region in walk.regions if region.module is not None]
         numbers = tuple(classes.setdefault(signature(walk, region), len(classes)) for region in blocks)
@@ -152,6 +155,12 @@ def _sequence(source: Source, asked: int | None) -> int:
     return length
 
 
+def _most_runs(sequence: int) -> int:
+    """How often a line may run in a block: fewer times than there are tokens, where these are more than the experts or
+    other parts that code goes through one by one."""
+    return min(MOST_RUNS, sequence) if sequence >= FEW_TOKENS else MOST_RUNS
+
+
 def _track(
     source: Source, program: Program, found: Discovery, shape: Shape, tracks: dict[Shape, Track] | None
 ) -> Track | None:
@@ -172,11 +181,14 @@ def _walk(
     kernels: Kernels,
     sharding: Sharding | None = None,
     sizes: Sizes | None = None,
+    most_runs: int = 0,
 ) -> Walk:
     program.module.train()
     blocks = find_blocks(program.module)
     classes, entire = (None, False) if found is None else (found.classes, found.entire)
-    walk = Walk(program.module, blocks, classes, None if sharding is None else sharding.borders, entire, sizes)
+    walk = Walk(
+        program.module, blocks, classes, None if sharding is None else sharding.borders, entire, sizes, most_runs
+    )
     with kernels:
         walk.run(program.step, program.inputs)
     faults.check_called(blocks, [region.path for region in walk.regions])

@@ -46,8 +46,9 @@ class Walk(TensorOwner):
         borders: Borders | None = None,
         entire: bool = False,
         sizes: Sizes | None = None,
+        most_runs: int = 0,
     ) -> None:
-        super().__init__(Recorder(), borders, sizes)
+        super().__init__(Recorder(most_runs), borders, sizes)
         self.model, self.blocks, self.classes = model, dict(blocks), classes
         self.backward, self.entire = classes is not None and (sizes is None or sizes.reference is not None), entire
         self.parameters: dict[int, nn.Parameter] = {}

@@ -31,7 +31,7 @@ from phaze.graph.supply.tracing import LOOK
 from phaze.graph.tensor_plan import place_and_plan
 from phaze.graph.torch.copies import kept
 from phaze.graph.torch.fake import without_weights
-from phaze.graph.torch.faults import is_foreign, of_model, running_line
+from phaze.graph.torch.faults import is_foreign, of_model, quoted, running_line
 from phaze.graph.torch.follow import Track
 from phaze.graph.torch.planned import planned, with_known_plan
 from phaze.graph.torch.printed import Printed
@@ -130,6 +130,9 @@ def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
     except PhazeError as fault:
         return {"where": "", "problem": str(fault), "remedy": ""}
+    except Exception as fault:  # of a library that the model is of, or of ours: one sentence all the same
+        where = str(request.get("open", "the model"))
+        return {"where": where, "problem": f"it cannot be traced ({quoted(fault)})", "remedy": ""}
 
 
 def _lines(requests: TextIO, leave: Callable[[int], Any]) -> Iterator[str]:
