@@ -279,3 +279,16 @@ def test_every_family_is_of_causal_decoders(family: str) -> None:
     model = load_family(family, sizes, attention="fused")
     found = [op for layer in model.layers for op in layer.forward.operators if op.kind == "attention"]
     assert found and all(op.size("causal") == 1 for op in found)
+
+
+def test_rotary_positions_are_extended_and_learned_ones_end() -> None:
+    long = load_model("llama3-70b", 8, 1, 131072, attention="fused")
+    assert "rotary positions are extended from 8,192 to 131,072" in long.approximations
+    assert not any("extended" in note for note in load_model("llama3-70b", 8, 1, 8192).approximations)
+    decoder = {**LLAMA, "kv_heads": 16, "head_dim": 64}
+    assert (
+        "rotary positions are extended from 512 to 1,024" in load_family("llama", decoder, sequence=1024).approximations
+    )
+    for fails in (lambda: load_model("gpt2-xl", 1, 1, 2048), lambda: load_family("gpt", GPT, sequence=1024)):
+        with pytest.raises(InputError, match="its positions are learned and end there"):
+            fails()

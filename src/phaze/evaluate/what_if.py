@@ -14,6 +14,7 @@ from phaze.errors import InputError, PhazeError, unknown_name
 from phaze.evaluate.answer import planned_document
 from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Asked, request_of
+from phaze.graph.supply.supply import supply_of
 from phaze.hardware.library import load_chip
 from phaze.units import parse_length
 
@@ -71,6 +72,14 @@ def _longer(asked: Asked, document: Mapping[str, Any], length: int) -> Asked:
     return replace(asked, sequence=own, sizes=sizes, batch=max(1, tokens // length))
 
 
+def _has_positions(asked: Asked, length: float) -> bool:
+    """Whether a model has as many positions, without extending them, and lets its sequence be chosen."""
+    if asked.sizes is not None:
+        return True
+    facts = (asked.supply or supply_of(asked.model)).facts
+    return length == facts.sequence or (not facts.fixed and (facts.longest is None or length <= facts.longest))
+
+
 def _on_chip(asked: Asked, chip: str) -> Asked:
     return replace(asked, chip=chip, cluster=None, stack=None)
 
@@ -80,7 +89,8 @@ def changes(asked: Asked, document: Mapping[str, Any]) -> Iterator[Group]:
     batch, sequence = int(document["batch"]), int(document["sequence"])
     yield *TITLES["devices"], _scaled(DEVICES, asked.devices, lambda value: replace(asked, devices=value))
     yield *TITLES["batch"], _scaled(BATCHES, batch, lambda value: replace(asked, batch=value))
-    yield *TITLES["sequence"], _scaled(SEQUENCES, sequence, lambda value: _longer(asked, document, value))
+    lengths = tuple(factor for factor in SEQUENCES if _has_positions(asked, sequence * factor))
+    yield *TITLES["sequence"], _scaled(lengths, sequence, lambda value: _longer(asked, document, value))
     own = [Change(asked.chip, None)]
     own += [Change(name, _on_chip(asked, name)) for name in CHIPS if name != asked.chip]
     yield *TITLES["chip"], own

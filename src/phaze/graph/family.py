@@ -50,6 +50,8 @@ UNGATED = "llama-ungated"
 
 
 # Sizes of which a family may have none.
+# Families whose positions are computed: a longer sequence needs no more of them.
+ROTARY_FAMILIES = ("llama", "moe")
 MAY_BE_NONE = ("shared_mlp", "dense_layers")
 # Every layer is an entry of its own; the deepest networks that were ever trained have about a thousand.
 MOST_LAYERS = 4096

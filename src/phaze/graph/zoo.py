@@ -13,8 +13,9 @@ from typing import Any
 from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
-from phaze.graph.family import FAMILIES, check_sizes, family_case, family_point, file_of
+from phaze.graph.family import FAMILIES, ROTARY_FAMILIES, check_sizes, family_case, family_point, file_of
 from phaze.graph.ir import Attention, Model
+from phaze.graph.positions import extended, require_positions
 from phaze.graph.shipped import case_name, model_at, open_shipped
 from phaze.graph.torch.named import NAMED
 
@@ -28,7 +29,7 @@ class Entry:
 
     ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs are bundled; ``experts`` is
     the published split of 1024 devices as (pipeline, data, tensor), where there is one; ``approximation`` what of its
-    graphs is not as published, empty if nothing is.
+    graphs is not as published, empty if nothing is; ``rotary``: positions can be extended.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Entry:
     fixed: bool = False
     experts: tuple[int, int, int] | None = None
     approximation: str = ""
+    rotary: bool = False
 
 
 NEMOTRON = (
@@ -49,12 +51,15 @@ NEMOTRON = (
     "positions on half of each head; products and parameters are the published ones but for the norms' biases"
 )
 ALL = SHIPPED_WIDTHS
+# Kinds of models whose positions are a table of weights, or none.
+LEARNED = ("bert", "gpt2", "opt", "megatron-bert", "gpt", "t5", "vit")
 
 
 def _entry(name: str, layers: int, hidden: int, heads: int, positions: int | None, **more: Any) -> Entry:
     most = more.pop("most", max(ALL))
     divides = tuple(width for width in ALL if heads % width == 0 and width <= most)
     sequence, widths = more.pop("sequence", positions), more.pop("widths", divides)
+    more.setdefault("rotary", NAMED[name].kind not in LEARNED)
     return Entry(name, layers, hidden, heads, sequence, positions, widths, divides, **more)
 
 
@@ -106,8 +111,7 @@ def check_sequence(entry: Entry, sequence: int | None) -> int:
         raise InputError("--sequence", f"{entry.name} always has {entry.sequence} positions, not {length}")
     if length < 2:
         raise InputError("--sequence", f"{length} is too short, a sequence has at least 2 positions")
-    if entry.positions is not None and length > entry.positions:
-        raise InputError("--sequence", f"{entry.name} has {entry.positions} positions, {length} were requested")
+    require_positions(entry.name, length, entry.positions, entry.rotary)
     return length
 
 
@@ -157,7 +161,9 @@ def load_model(
     check_shards(name, length, tensor, spread and not entry.fixed)
     point = {"s": length} if microbatch == 1 else {"s": length, "b": microbatch}
     case = case_name(attention, spread, f"t={tensor}", "b=1" if microbatch == 1 else "b>1")
-    return model_at(open_shipped(name), case, point, name=name, attention=attention, spread=spread)
+    model = model_at(open_shipped(name), case, point, name=name, attention=attention, spread=spread)
+    said = extended(length, entry.positions, entry.rotary)
+    return replace(model, approximations=(*model.approximations, *said)) if said else model
 
 
 def check_shards(name: str, sequence: int, tensor: int, spread: bool) -> None:
@@ -184,8 +190,11 @@ def load_family(
     if length == 1 or (family == "gpt" and values["hidden"] == values["heads"]):
         what = "a sequence of 1" if length == 1 else "heads of width 1"
         raise InputError(called, f"no graphs of {what} are bundled", "trace it, with --fresh")
-    if not 1 <= length <= values["sequence"]:
-        raise InputError("--sequence", f"{called} has {values['sequence']} positions, {length} were requested")
+    if length < 1:
+        raise InputError("--sequence", f"{length} is out of range", "it must be at least 1")
+    require_positions(called, length, values["sequence"], family in ROTARY_FAMILIES)
+    said = extended(length, values["sequence"], family in ROTARY_FAMILIES)
+    values = {**values, "sequence": max(length, values["sequence"])}
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     spread = sequence_parallel and tensor > 1
@@ -195,6 +204,7 @@ def load_family(
     shipped = open_shipped(file_of(family, values))
     model = model_at(shipped, case, point, name=called, attention=attention, spread=spread)
     model = deepen(model, [values["layers"]] * len(runs(model)))
+    model = replace(model, approximations=(*model.approximations, *said)) if said else model
     if family != "moe" or not values["dense_layers"]:
         return model
     dense = {key: values[key] for key in (*FAMILIES["llama"].letters, "layers", "tied")}

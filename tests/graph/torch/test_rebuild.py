@@ -82,6 +82,11 @@ def test_a_mixture_and_a_decoder_are_their_traces_in_every_field(name: str) -> N
     _is_its_trace(name, "fused", 1, 2, 512)
 
 
+@pytest.mark.parametrize("name", ["llama3-8b", "gemma-2-27b"])
+def test_a_bundled_graph_with_extended_positions_is_its_trace(name: str) -> None:
+    _is_its_trace(name, "fused", 1, 1, 2 * (zoo.ZOO[name].positions or 0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize("name", zoo.ZOO)

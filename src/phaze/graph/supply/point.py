@@ -7,6 +7,7 @@ from typing import Any
 from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph.ir import Attention
+from phaze.graph.positions import require_positions
 
 # The widths that are tried where nothing says others, as far as they divide the model.
 USUAL_WIDTHS = (1, 2, 4, 8)
@@ -42,6 +43,7 @@ class Facts:
     """What is known of a model that can be traced: its usual ``sequence``, the ``longest`` (None: any), whether it is
     ``fixed``, the widths that divide it, and ``refused``: why each other usual width does not. ``basis`` says where its
     tensor-parallel plan comes from; ``plan`` is that plan (``phaze.tensor-plan/1``) where it is not its library's own.
+    ``rotary``: positions beyond ``longest`` are extended.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Facts:
     refused: tuple[tuple[int, str], ...] = ()
     basis: str = ""
     plan: Mapping[str, Any] | None = None
+    rotary: bool = False
 
     @property
     def shards(self) -> bool:
@@ -63,8 +66,9 @@ class Facts:
         length = self.sequence if asked is None else asked
         if self.fixed and length != self.sequence:
             raise InputError("--sequence", f"{self.name} always has {self.sequence} positions, not {length}")
-        if length < 1 or (self.longest is not None and length > self.longest):
-            raise InputError("--sequence", f"{self.name} has {self.longest} positions, {length} were requested")
+        if length < 1:
+            raise InputError("--sequence", f"{length} is out of range", "it must be at least 1")
+        require_positions(self.name, length, self.longest, self.rotary)
         return length
 
     def document(self) -> dict[str, Any]:
@@ -78,6 +82,7 @@ class Facts:
             "refused": [list(row) for row in self.refused],
             "basis": self.basis,
             "plan": None if self.plan is None else dict(self.plan),
+            "rotary": self.rotary,
         }
 
 
@@ -92,4 +97,5 @@ def facts_of(raw: Mapping[str, Any]) -> Facts:
         tuple((int(width), str(reason)) for width, reason in raw["refused"]),
         str(raw["basis"]),
         None if raw["plan"] is None else dict(raw["plan"]),
+        bool(raw["rotary"]),
     )

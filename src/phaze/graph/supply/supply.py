@@ -22,7 +22,7 @@ from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.graph import store, zoo
-from phaze.graph.family import FAMILIES, check_sizes
+from phaze.graph.family import FAMILIES, ROTARY_FAMILIES, check_sizes
 from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import GraphCache, Known, cache_folder
@@ -69,7 +69,7 @@ class Bundled:
     def facts(self) -> Facts:
         """Its row."""
         entry = zoo.entry_of(self.name)
-        return Facts(self.name, entry.sequence, entry.positions, entry.fixed, entry.shipped)
+        return Facts(self.name, entry.sequence, entry.positions, entry.fixed, entry.shipped, rotary=entry.rotary)
 
     @property
     def experts(self) -> tuple[int, int, int] | None:
@@ -110,7 +110,8 @@ class Family:
         values = check_sizes(self.name, self.sizes)
         divided = FAMILIES[self.name].divided
         widths = tuple(width for width in USUAL_WIDTHS if all(values[key] % width == 0 for key in divided))
-        return Facts(self.name, values["sequence"], values["sequence"], False, widths)
+        rotary = self.name in ROTARY_FAMILIES
+        return Facts(self.name, values["sequence"], values["sequence"], False, widths, rotary=rotary)
 
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Nothing to do."""

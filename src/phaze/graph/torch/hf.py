@@ -178,6 +178,12 @@ def _positions(config: Any) -> tuple[int, int | None, bool]:
     return min(USUAL_SEQUENCE, longest), max(longest, _stretched(config, longest)), False
 
 
+def _is_rotary(config: Any) -> bool:
+    """Whether positions are rotated, by rates that do not depend on the length of what comes in."""
+    scaling = getattr(config, "rope_parameters", None)
+    return isinstance(scaling, Mapping) and scaling.get("rope_type", "default") not in ("dynamic", "longrope")
+
+
 def _stretched(config: Any, positions: int) -> int:
     """The positions of rotary embeddings whose scaling ``positions`` does not count yet."""
     scaling = getattr(config, "rope_parameters", None)
@@ -234,6 +240,7 @@ def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
         token_modules=_embedding_and_head,
         notes=notes,
         plan_fault=fault,
+        rotary=not fixed and _is_rotary(config),
     )
 
 

@@ -37,7 +37,7 @@ class Source:
     (images). ``plan`` splits it over tensor-parallel ranks (None: it cannot be, and
     ``plan_fault`` may say why). ``vocabulary`` is the number of tokens that embedding and head are split over
     (0: none), and ``token_modules`` finds the two in a built module: what has as many rows may be a table of positions.
-    ``notes`` become approximations of the graph.
+    ``notes`` become approximations of the graph. ``rotary``: positions beyond ``longest`` are extended.
     """
 
     name: str
@@ -50,3 +50,4 @@ class Source:
     token_modules: Callable[[nn.Module], Sequence[nn.Module | None]] = lambda module: ()
     notes: tuple[str, ...] = ()
     plan_fault: InputError | None = None
+    rotary: bool = False

@@ -79,6 +79,7 @@ def llama_source(sizes: Llama, name: str = "llama") -> Source:
         plan=PLANS["llama-family" if sizes.gated else "llama-ungated"],
         vocabulary=sizes.vocabulary,
         token_modules=_embedding_and_head,
+        rotary=True,
     )
 
 

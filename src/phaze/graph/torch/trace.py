@@ -10,6 +10,7 @@ from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
+from phaze.graph.positions import extended, require_positions
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
@@ -100,7 +101,13 @@ def trace_model(
         calls=calls,
         edges=edges,
         ties=ties,
-        approximations=(*source.notes, *sharding.notes, *_kept_by_many(walk), *_unfused(attention, layers)),
+        approximations=(
+            *source.notes,
+            *sharding.notes,
+            *_kept_by_many(walk),
+            *_unfused(attention, layers),
+            *extended(length, source.longest, source.rotary),
+        ),
     )
 
 
@@ -150,8 +157,9 @@ def _sequence(source: Source, asked: int | None) -> int:
     length = source.sequence if asked is None else asked
     if source.fixed and length != source.sequence:
         raise InputError("--sequence", f"{source.name} always has {source.sequence} positions, not {length}")
-    if length < 1 or (source.longest is not None and length > source.longest):
-        raise InputError("--sequence", f"{source.name} has {source.longest} positions, {length} were requested")
+    if length < 1:
+        raise InputError("--sequence", f"{length} is out of range", "it must be at least 1")
+    require_positions(source.name, length, source.longest, source.rotary)
     return length
 
 

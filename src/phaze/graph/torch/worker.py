@@ -110,7 +110,8 @@ class Bench:
         self.source, basis, plan = planned(source, file)
         widths, refused = _widths(self.source)
         own = self.source
-        return Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan).document()
+        facts = Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan, own.rotary)
+        return facts.document()
 
     def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The graph at a point; which blocks are equal is found once for a sequence and kind of attention."""
