@@ -56,7 +56,8 @@ def test_events_of_equal_interleaved_stages_end_when_the_formula_says(
     stages: int, chunks: int, laps: int, forward_s: float, backward_s: float
 ) -> None:
     rounds, both = laps * stages, forward_s + backward_s
-    end_s = interleaved_events(np.full(stages, forward_s), np.full(stages, backward_s), rounds, chunks, NOTHING)
+    passes, nothing = np.repeat([[forward_s], [backward_s]], stages, axis=1), np.zeros((2, stages))
+    end_s = interleaved_events(passes, nothing, rounds, chunks, NOTHING)
     assert end_s == pytest.approx(rounds * both + (stages - 1) * both / chunks, rel=1e-9)
 
 
@@ -68,7 +69,7 @@ def test_events_of_the_checker_are_those_of_the_simulation(
     rounds = laps * len(passes)
     assert run_events(passes, rounds, 1, False) == pytest.approx(events(ahead, behind, rounds, NOTHING), rel=1e-12)
     assert run_events(passes, rounds, 1, True) == pytest.approx(gpipe_events(ahead, behind, rounds, NOTHING), rel=1e-12)
-    end_s = interleaved_events(ahead, behind, rounds, chunks, NOTHING)
+    end_s = interleaved_events(np.stack([ahead, behind]), np.zeros((2, len(passes))), rounds, chunks, NOTHING)
     assert run_events(passes, rounds, chunks, False) == pytest.approx(end_s, rel=1e-12)
     assert end_s >= rounds * (ahead + behind).max() * (1 - 1e-12)
 

@@ -55,8 +55,19 @@ def test_the_checker_agrees_with_every_interleaved_plan_and_its_breakdown_sums(s
 @given(st.integers(0, 10**6))
 def test_a_batch_takes_no_less_than_its_microbatches_in_the_slowest_stage(seed: int) -> None:
     problem, plan = random_plan(seed)
-    least_s = problem.rounds(plan.data) * max(stage.time_s for stage in plan.stages)
-    assert min(plan.batch_s, plan.simulated_s) >= least_s * (1 - 1e-12)
+    rounds = problem.rounds(plan.data)
+    assert plan.batch_s >= rounds * max(stage.time_s for stage in plan.stages) * (1 - 1e-12)
+    busiest_s = [max(s.forward_s + s.backward_s, s.forward_transfer_s, s.backward_transfer_s) for s in plan.stages]
+    assert plan.simulated_s >= rounds * max(busiest_s) * (1 - 1e-12)
+
+
+@given(st.integers(0, 10**6))
+def test_a_stage_takes_no_less_than_its_work_nor_than_its_transfers_and_no_more_than_both(seed: int) -> None:
+    problem, plan = random_plan(seed)
+    for stage in plan.stages:
+        work_s, moved_s = stage.forward_s + stage.backward_s, stage.forward_transfer_s + stage.backward_transfer_s
+        assert max(work_s, moved_s) * (1 - 1e-12) <= stage.time_s <= stage.blocking_s * (1 + 1e-12)
+        assert plan.batch_s >= problem.rounds(plan.data) * moved_s * (1 - 1e-12)
 
 
 def test_the_checker_objects_to_every_changed_number_of_an_interleaved_plan() -> None:

@@ -54,6 +54,7 @@ CHUNKS = replace(
     microbatches=8,
 )
 ALL_AHEAD = replace(CLUSTER, rules=Rules("cluster", (GPIPE,)))
+PRICES = RingPrices(CLUSTER.cluster)
 PROBLEMS = {"icml24": FLAT, "cluster": CLUSTER, "chunks": CHUNKS, "gpipe": ALL_AHEAD}
 
 
@@ -186,6 +187,14 @@ def test_uneven_chunks_may_be_given_but_not_proved() -> None:
     assert found == ["the blocks of a stage are not a multiple of its chunks"]
 
 
+def test_a_stage_without_blocks_cannot_be_proved_to_have_chunks() -> None:
+    problem = replace(CHUNKS, extras=((Extra(block=True),) * 2 + (Extra(),) * 2,))
+    plan = price(problem, Shape(1, 2, 2, "pipeline", 2), [StageCut((0, 1), "none"), StageCut((2, 3), "none")], PRICES)
+    document = {**document_of(plan), "lower_bound_s": plan.batch_s}
+    found = objections(problem, document, PRICES)
+    assert found == ["the blocks of a stage are not a multiple of its chunks"]
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "said"),
     [
@@ -193,7 +202,12 @@ def test_uneven_chunks_may_be_given_but_not_proved() -> None:
         ("cluster", {"hidden": 0.5}, {"batch_s", "simulated_s"}),
         ("cluster", {"reduction": "layers"}, {"batch_s", "simulated_s"}),
         ("chunks", {"piece_start_s": 0.0}, {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"}),
-        ("chunks", {"overlapped_transfers": True}, {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"}),
+        (
+            "chunks",
+            {"overlapped_transfers": True},
+            {"forward_s", "backward_s", "forward_transfer_s", "backward_transfer_s"}
+            | {"time_s", "batch_s", "simulated_s"},
+        ),
     ],
 )
 def test_a_plan_of_another_value_of_the_rules_is_refused_by_what_follows_from_it(

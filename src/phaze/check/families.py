@@ -8,9 +8,11 @@
     zb-v              m         (S - 1)/S  greatest of :func:`_folded` / 2    min(m, S)
     dualpipe-v        m         (S - 1)/S  (max(2 F, (1 - e) F + B) + max(0, B - W)) / 2     min(m, S + 1/2)
 
-F and R are the passes of a stage, T = F + R, W of R the gradients of weights and B = R - W; pace is the greatest T. The
-last four recompute nothing and need m >= S microbatches, zb-v and dualpipe-v, whose last stage hands on to itself,
-m >= 2 S; interleaved families need S to divide m.
+F and R are the passes of a stage, T = F + R, W of R the gradients of weights and B = R - W; pace is the greatest T.
+Where a stack sends behind other chunks, a stage of ``interleaved`` is faster than T at the pace of the pipeline: of its
+m v pieces a pass all but (v - 1) S have a piece of the other pass beside them, and then a transfer and that work end
+with the longer of the two. D counts T all the same. The last four recompute nothing and need m >= S microbatches, zb-v
+and dualpipe-v, whose last stage hands on to itself, m >= 2 S; interleaved families need S to divide m.
 """
 
 from collections.abc import Sequence
@@ -58,6 +60,17 @@ class Family:
     def share(self, stages: int) -> float:
         """How much of the sum of D counts."""
         return (stages - 1) / stages if self.split else 1 / self.chunks
+
+    def hides(self, stack_sends_beside: bool) -> bool:
+        """Whether transfers run beside other chunks; families of split backward passes wait for theirs."""
+        return stack_sends_beside and self.name == "interleaved" and self.chunks > 1
+
+    def shown(self, stack_sends_beside: bool, rounds: int, stages: int) -> float:
+        """The part of a transfer that counts at the pace although work beside it takes longer: all of it where nothing
+        runs beside it."""
+        if not self.hides(stack_sends_beside):
+            return 1.0
+        return (self.chunks - 1) * stages / (rounds * self.chunks - 1)
 
     def runs(self, rounds: int, stages: int) -> bool:
         """Whether replicas of so many stages can run so many microbatches each."""

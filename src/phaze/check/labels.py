@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .job import Job, Shape, step_bytes, synchronised
-from .plans import gathered, moves, reduced_block, tied_seconds
+from .plans import gathered, moves, reduced_block, sent_behind, tied_seconds
 from .rows import ORDERS, Row, Space
 from .shapes import Chipwise, row_bound
 
@@ -56,7 +56,7 @@ def _stages(space: Space, shape: Shape, rounds: int, chip: Chipwise) -> _Stages:
     k, v = np.arange(count_b + 1.0), family.chunks
     kind, calls = graph.calls[graph.block.index(True)], graph.calls
     waits, moved = gathered(graph, job, shape), moves(graph, job, shape, _owner(space, shape))
-    seconds, filled = np.full((count, count_b + 1), np.inf), np.full((count, count_b + 1), np.inf)
+    seconds, filled, waited = (np.full((count, count_b + 1), np.inf) for _ in range(3))
     other, ends = np.zeros((count, count_b + 1)), np.zeros((count, count_b + 1))
     block, room = reduced_block(graph, job, times), job.room(space.hbm_bytes)
     behind = times.forward[:, 0], times.backward[:, 0]
@@ -69,16 +69,19 @@ def _stages(space: Space, shape: Shape, rounds: int, chip: Chipwise) -> _Stages:
         for mode in space.modes if not family.split else (0,):
             fits = space.stages(part, mode).needed(job, shape, flying) <= room
             more = 0.0, float(times.again[mode, kind, 0])
-            ahead, back = (
+            work = [
                 _exposed(
                     job, k, (float(behind[i][kind]) + more[i], float(waits[i][kind])),
                     [(float(behind[i][o]), float(waits[i][o])) for o in around],
-                ) + moved[at + i]
+                )
                 for i in (0, 1)
-            )  # fmt: skip
+            ]  # fmt: skip
+            (ahead, less), (back, fewer) = (sent_behind(job, shape, rounds, work[i], moved[at + i]) for i in (0, 1))
             total, fill = ahead + back, family.filled(ahead, back, weight, count)
-            better = fits & (total < seconds[at])
-            seconds[at], filled[at] = np.where(better, total, seconds[at]), np.where(better, fill, filled[at])
+            # A mode that is faster with its transfers waited for is no slower where they are hidden.
+            better = fits & (total < waited[at])
+            waited[at], filled[at] = np.where(better, total, waited[at]), np.where(better, fill, filled[at])
+            seconds[at] = np.where(better, total - less - fewer, seconds[at])
             other[at] = np.where(better, back if family.apart else 0.0, other[at])
         size = space.stages(part, space.modes[0]).size(job)
         ends[at] = synchronised(job, shape, size, graph.low, (*block[:2], float(block[2][0])))

@@ -105,21 +105,25 @@ def around_bytes(graph: RunGraph) -> float:
 
 
 def moves(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> list[float]:
-    """Exposed seconds of a microbatch at every boundary, a pass; first and last the way around."""
+    """Seconds of a microbatch's transfers at every boundary, a pass; first and last the way around."""
     lanes, levels = shape.tensor if job.stack.scatters else 1, boundary_levels(job.network, shape)
-    chunks, covered = shape.family.chunks, shape.family.chunks > 1 and job.stack.overlapped
+    chunks = shape.family.chunks
 
     def seconds(level: int, size: float) -> float:
         return float(transfer(job.network, level, np.array([size / lanes]))[0])
 
-    starts = (chunks - 1) * job.stack.chunk_start
-    inner = [
-        (0.0 if covered else chunks * seconds(level, crossing_bytes(graph, owner, at))) + starts
-        for at, level in enumerate(levels)
-    ]
-    goes = chunks > 1 and not covered and not shape.family.folded
+    inner = [chunks * seconds(level, crossing_bytes(graph, owner, at)) for at, level in enumerate(levels)]
+    goes = chunks > 1 and not shape.family.folded
     around = (chunks - 1) * seconds(max([0, *levels]), around_bytes(graph)) if goes else 0.0
-    return [around + starts, *inner, around + starts]
+    return [around, *inner, around]
+
+
+def sent_behind(job: Job, shape: Shape, rounds: int, work: float | Floats, sent: float) -> tuple[Floats, Floats]:
+    """A pass that waits for its transfers and for its chunks to start, and what of that other chunks hide: of work and
+    transfers the shorter, as often as there are other chunks."""
+    shown = shape.family.shown(job.stack.overlapped, rounds, shape.stages)
+    waited = work + (sent + (shape.family.chunks - 1) * job.stack.chunk_start)
+    return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))
 
 
 def reduced_block(graph: RunGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, Floats]:
@@ -233,7 +237,7 @@ def plan_batch(
     owner = {call: at for at, own in enumerate(calls) for call in own}
     require(all(owner[a] <= owner[b] for a, b, _ in graph.edges), "answer: an edge leads to a stage before it")
     moved, waits = moves(graph, job, shape, owner), gathered(graph, job, shape)
-    passes, held = np.zeros((3, count)), list[StageBytes]()
+    passes, hidden, held = np.zeros((3, count)), np.zeros(count), list[StageBytes]()
     for at, (own, (_, name)) in enumerate(zip(calls, stages, strict=True)):
         may = name in graph.names and (way[0] == "best" or name == way[0]) and (name == "none" or not family.split)
         require(may, f"answer: stage {at + 1} may not have the mode {str(name)[:40]!r}")
@@ -248,15 +252,17 @@ def plan_batch(
         again = [float(times.again[mode, graph.calls[call], 0]) if graph.block[call] else 0.0 for call in own]
         forward = [float(times.forward[kind, 0]) for kind in kinds]
         backward = [float(times.backward[kind, 0]) + more for kind, more in zip(kinds, again, strict=True)]
-        passes[0, at] = exposed(job, forward, [float(waits[0][kind]) for kind in kinds]) + moved[at]
-        passes[1, at] = exposed(job, backward, [float(waits[1][kind]) for kind in kinds]) + moved[at + 1]
+        for side, work in enumerate((forward, backward)):
+            own_work = exposed(job, work, [float(waits[side][kind]) for kind in kinds])
+            passes[side, at], saved = sent_behind(job, shape, rounds, own_work, moved[at + side])
+            hidden[at] += saved
         passes[2, at] = sum(float(times.weight[kind, 0]) for kind in kinds)
     own_block = reduced_block(graph, job, times)
     sizes = [own.size(job) for own in held]
     size = np.array([float(dense) for dense, _ in sizes]), np.array([float(experts) for _, experts in sizes])
     ends = synchronised(job, shape, size, graph.low, (*own_block[:2], float(own_block[2][0])))
     ends = ends + step_bytes(job, shape, size) / hbm[1]
-    pace = passes[0].max() + passes[1].max() if family.apart else (passes[0] + passes[1]).max()
+    pace = passes[0].max() + passes[1].max() if family.apart else (passes[0] + passes[1] - hidden).max()
     filled = float(family.filled(passes[0], passes[1], passes[2], count).sum())
     total = family.laps(rounds) * float(pace) + family.share(count) * filled
     return total + float(ends.max()) + tied_seconds(graph, job, shape, owner)

@@ -6,8 +6,10 @@ the most that the devices allow. With C the seconds of all layers and T the grea
     laps T + share D + E,     T >= max( C / S, the longest layer )                                      (:func:`_floor`)
 
 where C counts transfers over the fastest level, what of ZeRO's collectives is exposed, and the least that must be
-recomputed: where at most k blocks fit without it, B - k are. D is C, or of families with split backward passes the
-greatest of what its forms sum to over all stages. E is that of a stage with its share of the parameters.
+recomputed: where at most k blocks fit without it, B - k are. Transfers that run behind other chunks count in T with the
+part that is always shown, as max(w, x) + r min(w, x) >= w + r x for 0 <= r <= 1. D is C with all of them, or of
+families with split backward passes the greatest of what its forms sum to over all stages. E is that of a stage with its
+share of the parameters.
 
 For models of equal blocks, T is sharper (:func:`_closed`): to beat a goal every stage must end within
 t = (goal - E - share D) / laps, so the stage of number s has room for at most a_s blocks, by time and memory in the
@@ -108,8 +110,7 @@ def _costs(space: Space, row: Row, held: Held, chips: Chipwise) -> _Costs:
     both = forward + backward
     often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
     called = both[np.unique(np.array(graph.calls))]
-    covered = chunks > 1 and job.stack.overlapped
-    sent = [size for a, b, size in graph.edges] if row.stages > 1 and not covered else []
+    sent = [size for a, b, size in graph.edges] if row.stages > 1 else []
     lanes = graph.tensor if job.stack.scatters else 1
     carried = min(crossing(graph)) / lanes if sent else 0.0
     levels = range(len(job.network.levels))
@@ -127,8 +128,9 @@ def _costs(space: Space, row: Row, held: Held, chips: Chipwise) -> _Costs:
     else:
         recomputed = max(0, blocks - held.plain) * again if space.simple else np.zeros(both.shape[1])
     moved = row.stages * stage / 2 + (row.stages - 1) * boundary
-    whole = often @ both + recomputed + 2 * moved
-    filled = whole
+    filled = often @ both + recomputed + 2 * moved
+    hidden = (1 - family.shown(job.stack.overlapped, row.rounds, row.stages)) * boundary
+    whole = filled - 2 * (row.stages - 1) * hidden
     if family.split:
         known = "nothing" if not chips.times.exact else "but moves" if row.zero < 2 else "but more"
         weight = often @ chips.times.weight
@@ -138,7 +140,7 @@ def _costs(space: Space, row: Row, held: Held, chips: Chipwise) -> _Costs:
     first = both[graph.calls[0]] if not graph.block[0] else np.zeros(both.shape[1])
     last = both[graph.calls[-1]] if not graph.block[-1] else np.zeros(both.shape[1])
     end = (ends.seconds[:, None] + ends.step_bytes[:, None] / chips.rate).max(axis=0)
-    return _Costs(whole, filled, called.max(axis=0), end, both[kind], (last, first), stage, boundary)
+    return _Costs(whole, filled, called.max(axis=0), end, both[kind], (last, first), stage, boundary - hidden)
 
 
 def _floor(row: Row, costs: _Costs) -> Floats:

@@ -38,6 +38,8 @@ class StageTable(Loose):
     forward_s: NonNegative
     backward_s: NonNegative
     weight_s: NonNegative = 0.0
+    forward_transfer_s: NonNegative = 0.0
+    backward_transfer_s: NonNegative = 0.0
     memory_bytes: NonNegative
     memory: dict[str, NonNegative]
 

@@ -83,7 +83,7 @@ class Stack:
     them (:mod:`phaze.hardware.attention`).
     ``recipes``: of other precision than 16 bits that it runs, the first of few bits is what ``fp8`` means;
     ``low_precision_weights``: weights are held and gathered in the recipe's format alone.
-    ``overlap_p2p``: transfers between interleaved stages run behind other chunks.
+    ``overlap_p2p``: transfers of interleaved 1F1B run behind other chunks, as far as these take as long.
     ``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
     or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
     logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the

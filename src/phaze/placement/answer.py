@@ -39,6 +39,7 @@ UNNAMED = ("1f1b", "interleaved", "icml24")
 
 
 def _stage(stage: Stage, split: bool = False) -> dict[str, Any]:
+    apart = {"forward_transfer_s": stage.forward_transfer_s, "backward_transfer_s": stage.backward_transfer_s}
     return {
         "layers": list(stage.layers),
         "devices": stage.devices,
@@ -48,6 +49,7 @@ def _stage(stage: Stage, split: bool = False) -> dict[str, Any]:
         "forward_s": stage.forward_s,
         "backward_s": stage.backward_s,
         **({"weight_s": stage.weight_s} if split else {}),
+        **(apart if any(apart.values()) else {}),
         "memory": asdict(stage.memory),
     }
 

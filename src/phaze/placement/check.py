@@ -17,7 +17,15 @@ from phaze.placement.check_end import batch_end, ranks_of_experts, sharing_ranks
 from phaze.placement.check_events import events_range
 from phaze.placement.check_layout import Priced, Stated, crossed_level
 from phaze.placement.check_split import FOLDED, NAMES, fewest_rounds, fill_s, held_at
-from phaze.placement.check_waits import frozen_bytes, most_gathered, seconds_again, untrained_bytes, with_waits
+from phaze.placement.check_waits import (
+    TRANSFERS,
+    frozen_bytes,
+    most_gathered,
+    paced,
+    seconds_again,
+    untrained_bytes,
+    with_waits,
+)
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import ROUNDING, Problem
 
@@ -89,11 +97,8 @@ def _stage_sums(stated: Stated, stage: Mapping[str, Any]) -> dict[str, float]:
 def _moves(stated: Stated) -> list[float]:
     """Seconds at every boundary for a microbatch, in all its chunks; first and last the way around."""
     chunks, graph, count = stated.family.chunks, stated.graph, stated.count
-    starts_s = (chunks - 1) * stated.problem.rules.piece_start_s
-    covered = chunks > 1 and stated.problem.rules.overlapped_transfers
-    folded = stated.family.name in FOLDED
     if stated.problem.rules.stage != "layers":
-        return [starts_s] * (count + 1)
+        return [0.0] * (count + 1)
     owner = {id_: i for i, stage in enumerate(stated.document["stages"]) for id_ in stage["layers"]}
     lanes = int(stated.document["tensor"]) if stated.problem.scatter_gather else 1
 
@@ -104,15 +109,15 @@ def _moves(stated: Stated) -> list[float]:
     for boundary, level in enumerate(levels):
         ends = ((owner[graph.layers[e.tail].id], owner[graph.layers[e.head].id], e.size_bytes) for e in graph.edges)
         over = [size for tail, head, size in ends if tail <= boundary < head]
-        found.append((0.0 if covered else chunks * seconds(level, over)) + starts_s)
+        found.append(chunks * seconds(level, over))
     around_s = 0.0
-    if chunks > 1 and not covered and not folded:
+    if chunks > 1 and stated.family.name not in FOLDED:
         blocks = [i for i, extra in enumerate(stated.extras) if extra.block] or [0, len(stated.extras) - 1]
         cuts = [
             [e.size_bytes for e in graph.edges if e.tail <= at < e.head] for at in range(blocks[0], max(blocks[-1], 1))
         ]
         around_s = (chunks - 1) * seconds(max([0, *levels]), max(cuts, key=fsum, default=[]))
-    return [around_s + starts_s, *found, around_s + starts_s]
+    return [around_s, *found, around_s]
 
 
 def _tied(stated: Stated) -> float:
@@ -152,9 +157,8 @@ def _stage(stated: Stated, said: Mapping[str, Any], true: Mapping[str, float], f
         "reserve": problem.reserve_bytes,
     }
     pairs = {
-        "forward_s": true["forward_s"],
-        "backward_s": true["backward_s"],
-        "time_s": true["forward_s"] + true["backward_s"],
+        **{name: true[name] for name in ("forward_s", "backward_s", "time_s")},
+        **{name: true[name] for name in TRANSFERS if true[name] or name in said},
         **({"weight_s": true["weight"]} if stated.family.name in NAMES else {}),
         "memory_bytes": fsum(terms.values()),
         "devices": true["devices"],
@@ -190,17 +194,18 @@ def _structure(problem: Problem, graph: LayerGraph, document: Mapping[str, Any],
     return [text for text, so in wrong.items() if so]
 
 
-def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[float], rounds: int) -> list[str]:
+def _whole(stated: Stated, true: Sequence[Mapping[str, float]], rounds: int) -> list[str]:
     document, family, found = stated.document, stated.family, []
     passes = [(sums["forward_s"], sums["backward_s"]) for sums in true]
-    times = [forward + backward for forward, backward in passes]
+    times = [sums["time_s"] for sums in true]
+    waited_s = [fsum([*own, *(sums[name] for name in TRANSFERS)]) for own, sums in zip(passes, true, strict=True)]
     sync_s, step_s = batch_end(stated, [sums["parameters"] for sums in true], [sums["experts"] for sums in true])
     tied_s, pace_s = _tied(stated), max(times)
     if family.apart:
         pace_s = max(forward for forward, _ in passes) + max(backward for _, backward in passes)
     # The formulas of each family, written out: docs/placement.md.
     laps = rounds + stated.count - 1 if family.pace_stages else rounds - 1 / family.chunks
-    pipeline_s = fsum([laps * pace_s, 0.0 if family.pace_stages else fsum(times) / family.chunks])
+    pipeline_s = fsum([laps * pace_s, 0.0 if family.pace_stages else fsum(waited_s) / family.chunks])
     thirds = [(f, r - sums["weight"], sums["weight"]) for (f, r), sums in zip(passes, true, strict=True)]
     split = (family.name, thirds) if family.name in NAMES else None
     if split is not None:
@@ -211,7 +216,7 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
     for i, sums in enumerate(true):
         if _same(times[i], max(times)):
             waited = fsum([sums["ahead_s"], sums["behind_s"], -sums["forward"], -sums["backward"], -sums["again"]])
-            moved_s = moves[i] + moves[i + 1] + waited
+            moved_s = sums["moved_s"] + waited
             terms = {f"{name}_s": rounds * sums[name] for name in ("forward", "backward")}
             terms |= {"recompute_s": rounds * sums["again"], "transfer_s": rounds * moved_s}
             hidden_s = times[i] - fsum([sums["forward"], sums["backward"], sums["again"], moved_s])
@@ -225,7 +230,8 @@ def _whole(stated: Stated, true: Sequence[Mapping[str, float]], moves: Sequence[
         found.append(f"batch_s should be {batch_s!r}")
     if not 0 <= document["lower_bound_s"] <= batch_s * (1 + TOLERANCE):
         found.append("lower_bound_s exceeds the step time")
-    least_s, most_s = events_range(passes, rounds, family.chunks, family.apart, split)
+    sent = [(sums[TRANSFERS[0]], sums[TRANSFERS[1]]) for sums in true]
+    least_s, most_s = events_range(passes, rounds, family.chunks, family.apart, split, sent)
     said_s, end_s = document["simulated_s"], sync_s + step_s + tied_s
     if not (_same(said_s, least_s + end_s) or least_s + end_s <= said_s <= (most_s + end_s) * (1 + TOLERANCE)):
         more = "" if least_s == most_s else f" to {most_s + end_s!r}"
@@ -291,8 +297,7 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
         return ["the plan takes more devices than there are"]
     moves = _moves(stated)
     for i, (stage, sums) in enumerate(zip(stages, true, strict=True)):
-        forward_s, backward_s = with_waits(stated, sums, stage)
-        sums["forward_s"], sums["backward_s"] = forward_s + moves[i], backward_s + moves[i + 1]
+        sums.update(paced(stated, rounds, with_waits(stated, sums, stage), (moves[i], moves[i + 1])))
         found += [
             f"stages[{i}]: {text}" for text in _stage(stated, stage, sums, held_at(stated.family, i, count, rounds))
         ]
@@ -302,4 +307,4 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Priced) ->
         found.append(f"feasible is wrong: {most!r} bytes are needed and there are {there!r}")
     if not document["feasible"] and most < there * (1 + ROUNDING - TOLERANCE):
         found.append(f"feasible is wrong: {most!r} bytes are enough, as there are {there!r}")
-    return found + _whole(stated, true, moves, rounds)
+    return found + _whole(stated, true, rounds)

@@ -1,4 +1,5 @@
-"""What layers run again and what of ZeRO's collectives is exposed, for the checker: layer by layer, with exact sums."""
+"""What layers run again, and what is exposed of ZeRO's collectives and of transfers, for the checker: layer by layer,
+with exact sums."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
@@ -10,6 +11,31 @@ from phaze.placement.check_end import gathers, ranks_of_experts, sharing_ranks
 from phaze.placement.check_layout import Stated
 from phaze.placement.layers import Layer
 from phaze.placement.problem import Extra
+
+# Families whose transfers may run behind other chunks, and where a stage states them.
+OVERLAPPED = ("interleaved",)
+TRANSFERS = ("forward_transfer_s", "backward_transfer_s")
+
+
+def paced(stated: Stated, rounds: int, work: tuple[float, float], moves: tuple[float, float]) -> dict[str, float]:
+    """The passes of a stage, its transfers where they run behind other chunks, its time at the pace of the pipeline,
+    and what of that is no work.
+
+    Of a transfer beside a pass the lesser of the two is hidden, but for the (v - 1) S pieces of a microbatch's m v that
+    run alone.
+    """
+    chunks = stated.family.chunks
+    starts_s, whole_s = (chunks - 1) * stated.problem.rules.piece_start_s, fsum([*work, *moves])
+    if not (stated.problem.rules.overlapped_transfers and stated.family.name in OVERLAPPED):
+        passes = [own + move + starts_s for own, move in zip(work, moves, strict=True)]
+        hidden_s, sent = 0.0, (0.0, 0.0)
+    else:
+        passes, sent = [own + starts_s for own in work], moves
+        alone = (chunks - 1) * stated.count / (rounds * chunks - 1)
+        hidden_s = (1 - alone) * fsum(min(own, move) for own, move in zip(work, moves, strict=True))
+    time_s = fsum([whole_s, 2 * starts_s, -hidden_s])
+    found = {"forward_s": passes[0], "backward_s": passes[1], "time_s": time_s, "moved_s": fsum([time_s, -fsum(work)])}
+    return found | dict(zip(TRANSFERS, sent, strict=True))
 
 
 def seconds_again(layers: Sequence[Layer], extras: Sequence[Extra], mode: str) -> Iterator[float]:

@@ -73,32 +73,42 @@ def turns(rounds: int, stages: int, chunks: int) -> "Ints":
 
 
 @njit(cache=True, nogil=True)
-def _delivered_s(done: "Floats", way: int, i: int, piece: int, chunks: int) -> float:
-    """When a piece of stage i has what it needs: the piece before it on the stage before, or the last stage of the
-    chunk before; backwards likewise, and the last piece of all needs its own forward."""
-    last, chunk = done.shape[1] - 1, piece % chunks
+def _deliver(
+    ready: "Floats", channel: "Floats", messages_s: "Floats", piece: tuple[int, int, int, int], end: float
+) -> None:
+    """Hand what a piece made, ``piece`` its pass, stage, number and the chunks, to the piece that needs it: the same of
+    the next stage, or the next chunk of the first; backwards likewise; the last forward of all to its own backward.
+
+    A message starts when its sender's channel of that pass is free.
+    """
+    way, i, number, chunks = piece
+    last, chunk = ready.shape[1] - 1, number % chunks
     if way == 0:
-        if i > 0:
-            return float(done[0, i - 1, piece])
-        return float(done[0, last, piece - 1]) if chunk > 0 else 0.0
-    if i < last:
-        return float(done[1, i + 1, piece])
-    return float(done[1, 0, piece + 1]) if chunk < chunks - 1 else float(done[0, i, piece])
+        to, then = (i + 1, number) if i < last else (0, number + 1)
+        over = i == last and chunk == chunks - 1
+    else:
+        to, then = (i - 1, number) if i > 0 else (last, number - 1)
+        over = i == 0 and chunk == 0
+    if not over:
+        channel[way, i] = max(channel[way, i], end) + messages_s[way, to]
+        ready[way, to, then] = channel[way, i]
+    elif way == 0:
+        ready[1, i, number] = end
 
 
 @njit(cache=True, nogil=True)
-def interleaved_events(
-    forward_s: "Floats", backward_s: "Floats", rounds: int, chunks: int, starts_s: "Floats"
-) -> float:
+def interleaved_events(passes_s: "Floats", messages_s: "Floats", rounds: int, chunks: int, starts_s: "Floats") -> float:
     """End of the last event of interleaved 1F1B, each pass of a stage in ``chunks`` equal pieces.
 
-    Piece c of stage i hands on to piece c of stage i + 1, the last stage to piece c + 1 of the first. Stage i (from 0)
-    runs 2 (S - 1 - i) + (v - 1) S forward pieces ahead, then one forward and one backward piece in turn, each as soon
-    as it is free and the neighbour has delivered. ``starts_s`` of shape (2, S, rounds * chunks) takes the starts, by
-    microbatch and then chunk, or has no room and is left alone.
+    ``passes_s`` and ``messages_s`` are [forward and backward, stages]: seconds of a pass, and of one message that the
+    stage receives for a piece of it. Piece c of stage i hands on to piece c of stage i + 1, the last stage to piece
+    c + 1 of the first. Stage i (from 0) runs 2 (S - 1 - i) + (v - 1) S forward pieces ahead, then one forward and one
+    backward piece in turn, each as soon as it is free and has what it needs. ``starts_s`` of shape (2, S, rounds *
+    chunks) takes the starts, by microbatch and then chunk, or has no room and is left alone.
     """
-    stages, order, total = forward_s.shape[0], turns(rounds, forward_s.shape[0], chunks), rounds * chunks
-    done = np.full((2, stages, total), np.inf)
+    stages, total = passes_s.shape[1], rounds * chunks
+    order, ready, channel = turns(rounds, stages, chunks), np.full((2, stages, total), np.inf), np.zeros((2, stages))
+    ready[0, 0, ::chunks] = 0.0
     free, ahead, behind = np.zeros(stages), np.zeros(stages, np.int64), np.zeros(stages, np.int64)
     keep, moved = starts_s.shape[2] == total, True
     while moved:
@@ -109,11 +119,11 @@ def interleaved_events(
                 forward = ahead[i] < min(total, lead + behind[i])
                 one, chunk = order[ahead[i] if forward else behind[i]]
                 way, piece = (0, one * chunks + chunk) if forward else (1, one * chunks + chunks - 1 - chunk)
-                ready_s = _delivered_s(done, way, i, piece, chunks)
-                if ready_s == np.inf:
+                if ready[way, i, piece] == np.inf:
                     break
-                start = max(free[i], ready_s)
-                free[i] = done[way, i, piece] = start + (forward_s[i] if forward else backward_s[i]) / chunks
+                start = max(free[i], ready[way, i, piece])
+                free[i] = start + passes_s[way, i] / chunks
+                _deliver(ready, channel, messages_s, (way, i, piece, chunks), free[i])
                 if keep:
                     starts_s[way, i, piece] = start
                 ahead[i] += 1 - way

@@ -11,7 +11,7 @@ from phaze.placement.split_event_kernels import DUALPIPE_V, LOOPED, ZB_V, split_
 def warm() -> None:
     """Compile and cache every kernel of the room by placing a small profile of each kind."""
     # A profile never interleaves: only plans with chunks, and their pages, ask for these events.
-    interleaved_events(np.ones(2), np.ones(2), 2, 2, np.empty((2, 2, 4)))
+    interleaved_events(np.ones((2, 2)), np.ones((2, 2)), 2, 2, np.empty((2, 2, 4)))
     for order in (LOOPED, ZB_V, DUALPIPE_V):
         split_events(np.ones((3, 2)), split_lists(order, 2, 4, 2), 2, np.empty((3, 2, 8)))
 

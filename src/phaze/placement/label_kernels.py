@@ -1,7 +1,9 @@
 """Compiled: the best cut of one shape (width, stages S, replicas, order, family), where sums of stage times count.
 
-The cost alpha (max A + max B) + beta sum D + E + Y is minimised over cuts; A is a stage's time T and B is 0, or A and B
-are its forward and its backward time where passes are apart; D is T, or what a family of split backward passes counts.
+The cost alpha (max A + max B) + beta sum D + E + Y is minimised over cuts; A is what a stage takes at the pace of the
+pipeline, T' (:mod:`phaze.placement.stage_pace`), and B is 0, or A and B are its forward and its backward time where
+passes are apart; D is T, transfers waited for, or what a family of split backward passes counts. Neither falls with a
+longer pass or transfer.
 With *states* (s, U), closed set U cut into s stages:
 
 1. For every state the least max A, max B, sum of D and greatest parameter bytes that E counts over all ways to cut what
@@ -32,12 +34,14 @@ class ShapeCosts(NamedTuple):
     """What one shape makes its stages cost.
 
     ``flying`` and ``level`` are by stage number from the end, 0 .. S; ``moves_s`` are transfers by level and closed
-    set, its last row those before the first and after the last stage. ``ahead_s`` and ``behind_s`` are the collectives
-    of ZeRO of the layers in each closed set, of which ``shown`` is the exposed share. ``end_s`` is E by number of a
-    stage's size, ``size_of`` numbers the parameter bytes of every stage in their order, ``size`` counts the layers of a
-    closed set and ``unsplit`` those not sharded; at least ``unsplit_needed`` stages must be unsplit. ``least_s`` is
-    less than the sum of D of any stages. ``grows``: a stage of a chain takes no less than one inside it. ``forms`` are
-    the forms of D by row, ``weight_s`` the weight gradients of the layers in each closed set; no rows where D is T.
+    set, its last row those before the first and after the last stage, ``start_s`` what chunks add to each pass,
+    ``unpaired`` the share of transfers that other chunks never hide, 1 where transfers block. ``ahead_s`` and
+    ``behind_s`` are the collectives of ZeRO of the layers in each closed set, of which ``shown`` is the exposed share.
+    ``end_s`` is E by number of a stage's size, ``size_of`` numbers the parameter bytes of every stage in their order,
+    ``size`` counts the layers of a closed set and ``unsplit`` those not sharded; at least ``unsplit_needed`` stages
+    must be unsplit. ``least_s`` is less than the sum of D of any stages. ``grows``: a stage of a chain takes no less
+    than one inside it. ``forms`` are the forms of D by row, ``weight_s`` the weight gradients of the layers in each
+    closed set; no rows where D is T.
     """
 
     stages: int
@@ -49,6 +53,8 @@ class ShapeCosts(NamedTuple):
     flying: "Floats"
     level: "Ints"
     moves_s: "Floats"
+    start_s: float
+    unpaired: float
     ahead_s: "Floats"
     behind_s: "Floats"
     shown: float
@@ -74,6 +80,12 @@ def stage_seconds(table: StageTable, costs: ShapeCosts, pair: int, top: int, mod
         forward_s = max(forward_s + costs.shown * ahead_s, ahead_s)
         backward_s = max(backward_s + costs.shown * behind_s, behind_s)
     return forward_s, backward_s
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _paced(work_s: float, transfer_s: float, costs: ShapeCosts) -> float:
+    """A pass and its transfers at the pace of the pipeline."""
+    return max(work_s, transfer_s) + costs.unpaired * min(work_s, transfer_s) + costs.start_s
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -128,16 +140,17 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
             low, high = _numbers(table, costs, pair, top)
             allowed, held = costs.room.last if rest == 0 else costs.room.allowed, held_bytes(table, costs.room, pair)
             for mode in range(table.kept_bytes.shape[1]):
-                a, b = stage_seconds(table, costs, pair, top, mode)
-                a, b = a + move_s[top], b + move_s[rest]
-                both_s = a + b
-                if high < low or not allowed[mode] or both_s > limit_s:
+                ahead_s, back_s = stage_seconds(table, costs, pair, top, mode)
+                a, b = _paced(ahead_s, move_s[top], costs), _paced(back_s, move_s[rest], costs)
+                if high < low or not allowed[mode] or a + b > limit_s:
                     continue
                 room = held + table.live_bytes[pair, mode]
                 up_to = highest(room, table.kept_bytes[pair, mode], costs.room.hbm_bytes, costs.flying, high)
-                counted_s = counted_seconds(table, costs, (pair, top), (a, b), True)
+                ahead_s, back_s = ahead_s + (move_s[top] + costs.start_s), back_s + (move_s[rest] + costs.start_s)
+                counted_s = counted_seconds(table, costs, (pair, top), (ahead_s, back_s), True)
+                both_s = ahead_s + back_s
                 if not costs.apart:
-                    a, b = both_s, 0.0
+                    a, b = a + b, 0.0
                 for number in range(max(low, covered + 1 if both_s >= slowest_s else 1), up_to + 1):
                     least[0, rest, number - 1] = min(least[0, rest, number - 1], max(a, least[0, top, number]))
                     least[1, rest, number - 1] = min(least[1, rest, number - 1], max(b, least[1, top, number]))
@@ -224,10 +237,13 @@ def _labelled(
                 if mode == NO_MODE:
                     continue
                 forward_s, backward_s = stage_seconds(table, costs, pair, top, mode)
-                forward_s, backward_s = forward_s + entry_s, backward_s + costs.moves_s[costs.level[s - 1], rest]
+                exit_s = costs.moves_s[costs.level[s - 1], rest]
+                a, b = _paced(forward_s, entry_s, costs), _paced(backward_s, exit_s, costs)
+                forward_s, backward_s = forward_s + (entry_s + costs.start_s), backward_s + (exit_s + costs.start_s)
                 counted_s = counted_seconds(table, costs, (pair, top), (forward_s, backward_s), False)
                 own_s = beta * counted_s + costs.tied_s[pair]
-                a, b = (forward_s, backward_s) if costs.apart else (forward_s + backward_s, 0.0)
+                if not costs.apart:
+                    a, b = a + b, 0.0
                 if alpha * (max(a, least_a) + max(b, least_b)) + floor_s >= best:
                     continue
                 size = float(costs.size_of[pair]) if s == depth or not costs.first_end else 0.0

@@ -30,7 +30,7 @@ from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.paces import pace, paces
-from phaze.placement.prepared_width import flying_of, transfers_of
+from phaze.placement.prepared_width import flying_of, starts_s, transfers_of
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.shapes import (
     WidthCase,
@@ -86,7 +86,9 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         grows=width.grows,
         flying=flying_of(family, rounds, shape.stages, shape.stages),
         level=np.array([none, *levels[::-1], none], np.int64),
-        moves_s=transfers_of(problem, width, family, int(levels.max(initial=0))),
+        moves_s=transfers_of(width, family, int(levels.max(initial=0))),
+        start_s=starts_s(problem, family),
+        unpaired=problem.rules.unpaired_share(family, rounds, shape.stages),
         ahead_s=ahead_s,
         behind_s=behind_s,
         shown=1 - problem.rules.hidden,
@@ -109,8 +111,8 @@ def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts,
     members: tuple[object, ...] = shared_members(case, shape) if problem.zero >= 2 else ()
     if problem.has_experts:  # the order of ends is that of the shape
         members = (*members, shape.data, shape.order)
-    around = float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0
-    key = ("least", costs.stages, costs.flying.tobytes(), shape.data if problem.zero >= 1 else 1, around, *members)
+    around = (float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0, costs.unpaired)
+    key = ("least", costs.stages, costs.flying.tobytes(), shape.data if problem.zero >= 1 else 1, *around, *members)
     if key not in case.known:
         alpha = case.family.alpha(problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages)
         room_s = best_s - costs.beta * costs.least_s

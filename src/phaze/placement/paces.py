@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels
-from phaze.placement.prepared_width import flying_of
+from phaze.placement.prepared_width import flying_of, starts_s
 from phaze.placement.problem import ROUNDING
 from phaze.placement.shapes import WidthCase, least_moves
 
@@ -38,8 +38,9 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
     width, problem, family = case.width, case.problem, case.family
     most = case.most_by_depth[first - 1 : last]
     replicas = int(most[0])
-    # P bounds that of more chunks too, whose transfers may be overlapped.
-    moves = least_moves(case) * (0.0 if problem.rules.overlapped_transfers else 1.0)
+    # P of 1F1B bounds that of chunks too, whose transfers may be overlapped.
+    shown = not problem.rules.overlapped_transfers or family.split
+    moves = least_moves(case) if shown else np.full(len(width.cut_sets.size), starts_s(problem, family))
     room = case.room(replicas)
 
     def solved(rounds: int, upto: int) -> Floats:

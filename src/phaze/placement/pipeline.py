@@ -17,12 +17,13 @@ from phaze.placement.frozen import frozen_sums
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
-from phaze.placement.prepared_width import around_bytes, kind_of
+from phaze.placement.prepared_width import around_bytes, kind_of, starts_s
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
 from phaze.placement.rules import Family, Mode
 from phaze.placement.simulate import replica_seconds
 from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
+from phaze.placement.stage_pace import timed
 from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
 
 Floats = npt.NDArray[np.float64]
@@ -158,11 +159,10 @@ def fits_at(problem: Problem, shape: Shape, cuts: Sequence[StageCut], stages: It
 
 def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices) -> list[float]:
     """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
-    v x and the starts of v - 1 chunks, and v - 1 times the way around at both ends."""
+    v x, and v - 1 times the way around at both ends."""
     graph, extras = problem.graph(shape.tensor)
-    start_s = (shape.chunks - 1) * problem.rules.piece_start_s
     if problem.rules.stage != "layers":
-        return [start_s] * (shape.stages + 1)
+        return [0.0] * (shape.stages + 1)
     carried = [0.0] * (shape.stages - 1)
     for edge in graph.edges:
         for boundary in range(owner[graph.layers[edge.tail].id], owner[graph.layers[edge.head].id]):
@@ -173,10 +173,9 @@ def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, 
     def once(level: int, size: float) -> float:
         return float(prices.transfer_s(level, np.array([size / lanes]))[0])
 
-    sent, back = problem.rules.sent(shape.chunks), problem.rules.around(family)
-    between = [sent * once(level, size) + start_s for level, size in zip(levels, carried, strict=True)]
-    around = back * once(max(levels, default=0), around_bytes(graph, extras)) if back else 0.0
-    return [around + start_s, *between, around + start_s]
+    between = [shape.chunks * once(level, size) for level, size in zip(levels, carried, strict=True)]
+    around = family.around * once(max(levels, default=0), around_bytes(graph, extras)) if family.around else 0.0
+    return [around, *between, around]
 
 
 def _collectives(
@@ -252,15 +251,17 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
     each, sums = _stage_sums(problem, graph, extras, cuts, owner)
     collectives_s, held = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
-    stages = []
+    stages, start_s = [], starts_s(problem, family)
+    unpaired, apart = problem.rules.unpaired_share(family, rounds, len(cuts)), problem.rules.overlaps(family)
     for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):
-        forward_s, backward_s = _passes(problem, own, collectives_s[i])
-        forward_s, backward_s = forward_s + moves[i], backward_s + moves[i + 1]
+        works = zip(_passes(problem, own, collectives_s[i]), moves[i : i + 2], strict=True)
+        seconds = [timed(work_s, moved_s, start_s, unpaired, apart) for work_s, moved_s in works]
         memory = memory_of(problem, held, own, family.in_flight(rounds, len(cuts) - i, len(cuts)))
         ids = tuple(graph.layers[p].id for p in each[i])
         weight_s = own.weight_s if family.split else 0.0
-        times_s = (forward_s, backward_s, forward_s + backward_s)
-        stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s))
+        (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = seconds
+        times_s = (forward_s, backward_s, ahead_s + behind_s)
+        stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s, into_s, back_s))
     sync_s, step_s = _end(problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums)
     tied_s = _tied(problem, shape, owner, prices)
     pace_s = max(stage.time_s for stage in stages)
@@ -270,7 +271,8 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta(len(cuts)) * counted_s
     batch_s = pipeline_s + sync_s + step_s + tied_s
     slowest = max(range(len(stages)), key=lambda i: (stages[i].time_s, -i))
-    breakdown = _breakdown(sums[slowest], stages[slowest].time_s, moves[slowest] + moves[slowest + 1], rounds)
+    shown_s = stages[slowest].time_s - sum(_passes(problem, sums[slowest], collectives_s[slowest]))
+    breakdown = _breakdown(sums[slowest], stages[slowest].time_s, shown_s, rounds)
     breakdown = replace(
         breakdown,
         bubble_s=pipeline_s - rounds * stages[slowest].time_s,
@@ -289,9 +291,9 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
 
 
 def counted(family: Family, depth: int, stage: Stage) -> float:
-    """D of a stage: its time, or the greatest form of its F, B and W."""
+    """D of a stage: its time with transfers waited for, or the greatest form of its F, B and W."""
     if not family.split:
-        return stage.time_s
+        return stage.blocking_s
     passes = np.array([stage.forward_s, stage.backward_s - stage.weight_s, stage.weight_s])
     return float((family.coefficients(depth) @ passes).max())
 

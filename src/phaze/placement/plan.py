@@ -26,6 +26,8 @@ class Stage:
     """One stage of a plan and what it costs; ``forward_s`` and ``backward_s`` include waiting and recomputing.
 
     Of ``backward_s`` the gradients of weights take ``weight_s``, where a family runs them apart from those of inputs.
+    Overlapped transfers are apart from both passes: ``forward_transfer_s`` across the entry of the stage,
+    ``backward_transfer_s`` across its exit. ``time_s`` is what it takes at the pace of the pipeline.
     """
 
     layers: tuple[int, ...]
@@ -36,6 +38,13 @@ class Stage:
     time_s: float
     memory: Memory
     weight_s: float = 0.0
+    forward_transfer_s: float = 0.0
+    backward_transfer_s: float = 0.0
+
+    @property
+    def blocking_s(self) -> float:
+        """What it takes with every transfer waited for."""
+        return self.forward_s + self.backward_s + self.forward_transfer_s + self.backward_transfer_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,11 +277,15 @@ def flying_of(family: Family, microbatches: int, stages: int | None, depth: int)
     return held if family.flying == "number" else np.minimum(held, float(microbatches))
 
 
-def transfers_of(problem: Problem, width: Width, family: Family, level: int | None) -> Floats:
+def transfers_of(width: Width, family: Family, level: int | None) -> Floats:
     """Transfers by level and closed set as the family's chunks make them; the last row at the ends of the pipeline,
     around it across ``level``, or the least of any."""
-    more = family.chunks - 1
-    moves = problem.rules.sent(family.chunks) * width.moves_s + more * problem.rules.piece_start_s
+    moves = family.chunks * width.moves_s
     around = width.around_s.min() if level is None else width.around_s[level]
-    moves[-1] += problem.rules.around(family) * around
+    moves[-1] += family.around * around
     return np.asarray(moves)
+
+
+def starts_s(problem: Problem, family: Family) -> float:
+    """What starting the chunks of a family beyond the first adds to each pass of a stage."""
+    return (family.chunks - 1) * problem.rules.piece_start_s

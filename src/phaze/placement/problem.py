@@ -28,7 +28,8 @@ x is the transfer of the bytes c of all edges that lead from before a boundary t
 is sent downstream stage by stage), latency + c / (t if ``scatter_gather``, else 1) / B, across the innermost level
 whose groups hold both tensor groups in every replica. With v chunks a boundary is crossed v times, and v - 1 times from
 the last stage to the first, with the most bytes between two blocks across the outermost level that the pipeline
-crosses; each chunk but one adds ``piece_start_s`` to F and to R.
+crosses; each chunk but one adds ``piece_start_s`` to F and to R. Where chunks overlap transfers the pace counts less
+than F + R (:mod:`phaze.placement.stage_pace`).
 
 **Memory.** With N(X) trained parameters (others: :mod:`phaze.placement.frozen`), those shared by layers of one stage
 counted once, n those of the largest layer, and bytes of weight, gradient and optimizer a parameter,

@@ -5,6 +5,8 @@ T = F + R. Every family's batch time has one form,
 
     batch time = alpha pace + beta sum D + E + Y,        pace = max T, or max F + max R where passes are apart
 
+where transfers block; where chunks overlap them the pace is max T' <= max T (:mod:`phaze.placement.stage_pace`).
+
     family            alpha      beta       D          microbatches in flight at stage number s, from the end
     icml24            m + S - 1  0          T          s
     gpipe             m - 1      1          T          m                                                (passes apart)
@@ -192,12 +194,12 @@ class Rules:
     stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the collectives over
     replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of the reduction of
     gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk beyond the first adds to each
-    pass of its stage. ``overlapped_transfers``: those of interleaved chunks run behind other chunks; what filling and
-    emptying the pipeline shows of them is left out. ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a
-    gathered weight on the wire, over ``sent_bytes``. ``prefetch``: ZeRO's collectives of a microbatch overlap with the
-    pass of a whole stage, or those of each layer with that of a layer, when two layers are held at once.
-    ``plain_layers``: no parameters are tied, and a full recompute runs
-    every layer of a stage again, not its blocks alone.
+    pass of its stage. ``overlapped_transfers``: those of interleaved 1F1B run behind other chunks as far as these take
+    as long, but for what runs while the pipeline fills or empties; all other families wait for theirs.
+    ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a gathered weight on the wire, over
+    ``sent_bytes``. ``prefetch``: ZeRO's collectives of a microbatch overlap with the pass of a whole stage, or those of
+    each layer with that of a layer, when two layers are held at once. ``plain_layers``: no parameters are tied, and a
+    full recompute runs every layer of a stage again, not its blocks alone.
     """
 
     name: str
@@ -219,13 +221,15 @@ class Rules:
     weight_wire: float = 1.0
     prefetch: Prefetch = "stage"
 
-    def sent(self, chunks: int) -> int:
-        """Exposed transfers of a microbatch across a boundary, a pass: one a chunk, none where chunks overlap them."""
-        return 0 if self.overlapped_transfers and chunks > 1 else chunks
+    def overlaps(self, family: Family) -> bool:
+        """Whether a family sends behind the work of other chunks: a stack's word is for interleaved 1F1B alone."""
+        return self.overlapped_transfers and family.chunks > 1 and not family.split
 
-    def around(self, family: Family) -> int:
-        """Exposed transfers of a microbatch from the last stage to the first, a pass."""
-        return 0 if self.overlapped_transfers else family.around
+    def unpaired_share(self, family: Family, microbatches: int, stages: int) -> float:
+        """rho: the share of a stage's pieces that run beside no other, (v - 1) S of m v; 1 where transfers block."""
+        if not self.overlaps(family):
+            return 1.0
+        return (family.chunks - 1) * stages / (microbatches * family.chunks - 1)
 
     @property
     def flat_link_bytes_per_s(self) -> float | None:

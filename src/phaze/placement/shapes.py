@@ -20,6 +20,7 @@ from phaze.placement.prepared_width import (
     inside,
     room_of,
     stages_of,
+    starts_s,
     transfers_of,
     whole_blocks,
     with_frozen,
@@ -122,10 +123,10 @@ def _allows(width: Width, family: Family) -> bool:
 
 
 def least_moves(case: WidthCase) -> Floats:
-    """The least transfer into each closed set, rounded down."""
+    """The least transfer into each closed set with the starts of chunks, rounded down."""
 
     def found() -> Floats:
-        moves = transfers_of(case.problem, case.width, case.family, None)
+        moves = transfers_of(case.width, case.family, None) + starts_s(case.problem, case.family)
         return np.asarray(moves[:-1].min(axis=0) * (1 - ROUNDING))
 
     return case.remembered(("moves",), found)
@@ -151,13 +152,12 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
 def _sums(case: WidthCase) -> Floats:
     """By S, what a family counts of the sum of D with all layers and the least transfers."""
     problem, width, family = case.problem, case.width, case.family
-    moves, more = least_moves(case), family.chunks - 1
-    inner = moves[1:-1]
+    inner = least_moves(case)[1:-1]
     stages = np.arange(width.depth + 1)
     if family.split:
         return np.array([family.beta(max(1, depth)) * least_fill(case, max(1, depth)) for depth in stages.tolist()])
     between_s = float(inner.min()) if len(inner) else 0.0
-    ends_s = problem.rules.around(family) * float(width.around_s.min()) + more * problem.rules.piece_start_s
+    ends_s = family.around * float(width.around_s.min()) + starts_s(problem, family)
     moved_s = 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
     return np.asarray(family.beta(1) * (width.seconds + moved_s))
 

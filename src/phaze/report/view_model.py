@@ -22,7 +22,7 @@ from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
 from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
-from phaze.placement.simulate import ORDER_OF
+from phaze.placement.simulate import ORDER_OF, message_seconds
 from phaze.placement.split_event_kernels import split_events, split_lists
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts
@@ -146,7 +146,9 @@ def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     elif chunks == 1:
         end_s = float(events(forward, backward, rounds, starts))
     else:
-        end_s = float(interleaved_events(forward, backward, rounds, chunks, starts))
+        entries, exits = ([float(s.get(f"{way}_transfer_s", 0.0)) for s in stages] for way in ("forward", "backward"))
+        messages_s = message_seconds(entries, exits, chunks)
+        end_s = float(interleaved_events(np.stack([forward, backward]), messages_s, rounds, chunks, starts))
     return Pipeline(starts[0], starts[1], forward / chunks, backward / chunks, end_s, chunks, family)
 
 

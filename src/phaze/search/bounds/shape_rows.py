@@ -8,7 +8,8 @@ sizes w of a largest stage:
     waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch                                  z = 2, 3
     ends       what is exposed of sync_d(w), by which no chip gets less
 
-A family of v chunks counts each transfer v times, and v - 1 times the start of a chunk and the way around.
+A family of v chunks counts each transfer v times, and v - 1 times the start of a chunk and the way around. Where its
+chunks overlap transfers the pace counts none of them, and the sum of stages, beta = 1/v times, the moves of one chunk.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from phaze.dataclass import dataclass, replace
 from phaze.placement.batch_end import collected_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of
-from phaze.placement.prepared_width import Width
+from phaze.placement.prepared_width import Width, starts_s
 from phaze.placement.problem import Problem
 from phaze.placement.rules import ORDERS, Family
 from phaze.placement.shapes import experts_met
@@ -110,12 +111,14 @@ def all_degrees(problem: Problem, width: Width) -> tuple[tuple[ShapeDegrees, ...
 
 @dataclass(frozen=True, slots=True)
 class ShapeRows:
-    """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one; what
-    the replicas take by stage of ZeRO, for ``sizes_bytes``; where some parameters are experts the least bytes that the
+    """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one, as far
+    as no chunks hide them, and what filling the pipeline takes of those that may be hidden; what the
+    replicas take by stage of ZeRO, for ``sizes_bytes``; where some parameters are experts the least bytes that the
     optimizer updates on a rank under ZeRO, with one replica."""
 
     degrees: tuple[ShapeDegrees, ...]
     transfers_s: tuple[tuple[Floats, Floats], ...]
+    fills_s: tuple[Floats, ...]
     sizes_bytes: Floats
     ends: dict[int, Ends]
     stepped_bytes: Floats | None
@@ -156,17 +159,25 @@ def shape_rows_of(
 ) -> ShapeRows:
     """The rows of a graph whose degrees are known, for sizes of the largest stage; ``mixed`` as of :func:`_ends`."""
     (degrees, met), prices_s = known, least_prices(task, problem, width)
-    if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, whose transfers may be overlapped
+    fills_s = tuple(np.zeros(len(own.levels)) for own in degrees)
+    if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, which may hide their transfers
+        if not any(family.split for family in problem.rules.families):
+            fills_s = tuple(own.transfers_s(prices_s)[0] for own in degrees)
         prices_s = np.zeros_like(prices_s)
     at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes, mixed) for zero in zeros}
     stepped = None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
-    return ShapeRows(degrees, tuple(own.transfers_s(prices_s) for own in degrees), sizes_bytes, at_zeros, stepped)
+    moved_s = tuple(own.transfers_s(prices_s) for own in degrees)
+    return ShapeRows(degrees, moved_s, fills_s, sizes_bytes, at_zeros, stepped)
+
+
+def paced_transfers(problem: Problem, family: Family) -> int:
+    """How often a boundary is surely crossed at the pace of a pipeline, a pass: not at all behind other chunks."""
+    return 0 if problem.rules.overlaps(family) else family.chunks
 
 
 def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:
-    """What the chunks of a family add at a boundary, a pass, and at each end of a pipeline whose boundaries cross these
-    ``levels`` [patterns, boundaries]."""
-    more = family.chunks - 1
-    start_s = more * problem.rules.piece_start_s
-    back = problem.rules.around(family)
+    """What the chunks of a family add to the pace at a boundary, a pass, and at each end of a pipeline whose boundaries
+    cross these ``levels`` [patterns, boundaries]: at least their starts where transfers are overlapped."""
+    start_s = starts_s(problem, family)
+    back = family.around if paced_transfers(problem, family) else 0
     return start_s, start_s + back * width.around_s[levels.max(axis=1, initial=0)]

@@ -8,7 +8,7 @@ layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of t
     laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0; where backward passes are
                  split m and 0, as what they count beside the slowest stage is no less than nothing
     ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
-                 stage, of the least that one has
+                 stage, of the least that one has; and what filling the pipeline takes of overlapped transfers
     step         optimizer bytes of w_S, shared by the replicas under ZeRO
     again        fewest layers computed again over all cuts into S stages that fit at z         (:func:`fewest_again`)
 
@@ -38,15 +38,10 @@ from phaze.placement.problem import Problem
 from phaze.placement.rules import Family
 from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
+from phaze.search.bounds import shape_rows
 from phaze.search.bounds.fitting_kernels import fewest_again, highest_numbers, unbeaten_rows
 from phaze.search.bounds.shape_kernels import Shapes, Stages
-from phaze.search.bounds.shape_rows import (
-    ShapeRows,
-    all_degrees,
-    chunk_seconds,
-    most_replicas,
-    shape_rows_of,
-)
+from phaze.search.bounds.shape_rows import ShapeRows, all_degrees, chunk_seconds, most_replicas
 from phaze.search.bounds.stage_sizes import first_bytes, priced_sizes, reached_bytes, stage_sizes
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
@@ -156,7 +151,8 @@ class ShapeTerms:
         rows[:, 2], rows[:, 3], rows[:, 6] = moves_s[pattern], move_s[pattern], pattern
         rows[:, 4], rows[:, AGAIN] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
         tied_s = self.tied_s[own.levels.max(axis=1)][pattern] if stages > 1 else np.zeros(len(some))
-        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + tied_s[:, None]
+        once_s = (tied_s + self.rows.fills_s[stages - 1][pattern])[:, None]
+        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + once_s
         rows[:, PLAIN + classes :] = traffic / share[some, None]
         # Replicas of equal laps whose boundaries cross the same levels count as one.
         marks = np.stack([own.rounds[some], own.pattern[some]])
@@ -223,7 +219,7 @@ class ShapeTerms:
         fits = highest_numbers(pairs, room, flying_of(family, rounds, depth, depth))
         levels = self.rows.at(depth).levels
         boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
-        moves_s = self.problem.rules.sent(family.chunks) * width.moves_s[:-1] + boundary_s
+        moves_s = shape_rows.paced_transfers(self.problem, family) * width.moves_s[:-1] + boundary_s
         # By number from the end: the boundary that a stage is entered by.
         crossed = np.pad(levels[:, ::-1], ((0, 0), (1, 1)))
         sizes = (pairs.parameter_bytes, self.classes(np.unique(pairs.parameter_bytes), depth)[0])
@@ -304,7 +300,7 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     degrees = task.shared.take(("degrees", shared), lambda: all_degrees(problem, width))
     rows = task.memo.take(
         ("shape rows", shared, sizes.tobytes()),
-        lambda: shape_rows_of(
+        lambda: shape_rows.shape_rows_of(
             task, problem, width, degrees, zeros, sizes, stage_sizes(roomy) if problem.has_experts else None
         ),
     )
