@@ -40,6 +40,7 @@ from phaze.placement.shapes import (
     gathered_s,
     least_fill,
     least_seconds,
+    least_sums,
     rows_of,
     shared_members,
     timed_table,
@@ -170,7 +171,7 @@ def _sharper(case: WidthCase, shape: Shape, needed: int, first_s: float) -> floa
     alpha, beta = family.alpha(case.problem.rounds(shape.data), shape.stages), family.beta(shape.stages)
     if family.split:
         return max(first_s, alpha * pace_s + beta * least_fill(case, shape.stages))
-    return max(first_s, (alpha + beta) * pace_s)
+    return max(first_s, alpha * pace_s + max(beta * pace_s, float(least_sums(case)[shape.stages])))
 
 
 def _best_first(

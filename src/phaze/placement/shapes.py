@@ -143,10 +143,15 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
         (width.taken, problem.devices, problem.microbatches),
         (int(family.whole_rounds), family.rounds_a_stage),
         (float(family.pace_stages), offset, 0.0 if family.split else family.beta(1)),
-        case.remembered(("sums",), lambda: _sums(case)),
+        least_sums(case),
         best_s,
     )
     return found
+
+
+def least_sums(case: WidthCase) -> Floats:
+    """By S, what a family counts of the sum of D at the least."""
+    return case.remembered(("sums",), lambda: _sums(case))
 
 
 def _sums(case: WidthCase) -> Floats:

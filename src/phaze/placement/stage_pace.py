@@ -20,8 +20,8 @@ them; the 2 (S - s) further ones of stage s are the way that the sum of T counts
 
 For equal stages that is no less than the last event (:mod:`phaze.placement.simulate`), where every message waits for
 its sender's channel, forward and backward messages having one each: 1 % above on average and at most 9 % while x <= f,
-up to twice where the channels bind, as the formula lets a device send one thing at a time. Where it does, events end 2 %
-below the formula on average and at most 16 %; of two stages alone, which send both over one link, up to 9 % above.
+up to twice where the channels bind, as the formula lets a device send one thing at a time. Where it does, events end
+2 % below the formula on average and at most 16 %; of two stages alone, which send both over one link, up to 9 % above.
 
 Every other family waits for its transfers: T' = T. No stack says that it hides those of split backward passes.
 """
