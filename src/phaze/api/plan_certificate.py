@@ -25,7 +25,7 @@ def write_certificate(folder: str, request: "Request", name: str, best: "Candida
     place = Path(folder)
     if any((place / other).exists() for other in ("result.json", "front.json")):
         raise InputError(folder, "this folder holds a search or a front", "give another --certificate")
-    texts = plan_papers(request, name, best).texts
+    texts = plan_papers(request, name, best, document["job"].get("restricted") or {}).texts
     folder_for(place)
     for path, text in {**texts, PLAN: dumps(document, pretty=True) + "\n"}.items():
         write_whole(place / path, text)
@@ -44,6 +44,7 @@ def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
         ("model", _model_of(document["job"]) or problem["models"][0]["name"], problem["models"][0]["name"]),
         ("devices", document["job"]["devices"], training["devices"]),
         ("batch", document["job"]["batch"], training["batch"]),
+        ("job.restricted", document["job"].get("restricted") or {}, problem.get("restricted", {})),
         *((key, document[key], graph[key]) for key in ("tensor", "microbatch", "sequence_parallel", "attention")),
     ]  # fmt: skip
 
@@ -93,6 +94,27 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
     return []
 
 
+def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
+    """What of the plans that the job of a bundled model allows, with the restrictions that it states, is not in
+    problem.json: a claim that is silent on a restriction."""
+    from phaze.evaluate.request import request_of
+    from phaze.evaluate.restrictions import asked_again
+    from phaze.graph import store
+    from phaze.search.plan_certificate import head_of, ranks
+
+    request = request_of(asked_again(document["job"]))
+    model = json.loads((folder / "problem.json").read_text())["models"][0]
+    training = model["training"]
+    pairs = [
+        ("plans", [head_of(store.plain(rank)) for rank in ranks(request)], [head_of(row) for row in model["graphs"]]),
+        ("families", list(request.setting.stack.families), training["machine"]["stack"]["families"]),
+        ("headroom", request.headroom, training["headroom"]),
+    ]
+    stated = "with the restrictions that it states" if document["job"].get("restricted") else "without restrictions"
+    return [f"{PLAN}: its job {stated} allows other {key} than problem.json has" for key, allowed, searched in pairs
+            if allowed != searched]  # fmt: skip
+
+
 def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     """What of plan.json's figures is not so when its plan is priced anew, and what was not compared, in words."""
     from phaze.documents import digest, plain_value
@@ -133,7 +155,7 @@ def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Ve
         if quick:
             return verdict, [], f"Not checked (quick): graphs, and figures of {PLAN} beside its plan and step time."
         bundled = _is_bundled(document["job"])
-        if wrong := _untraced(document, folder) if bundled else []:
+        if wrong := (_untraced(document, folder) or _unsearched(document, folder)) if bundled else []:
             return verdict, wrong, ""
         say_compared(verdict, json.loads((folder / "problem.json").read_text())["models"], [bundled])
         progress.step("pricing the plan anew")

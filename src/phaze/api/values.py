@@ -171,7 +171,7 @@ class Planned(Placed):
 
     def _repr_html_(self) -> str:
         from phaze.api.notebook import table
-        from phaze.report.run_sheet import training_rows
+        from phaze.report.run_sheet import idle_rows, training_rows
         from phaze.search.plan_words import degree_words
         from phaze.units import show
 
@@ -182,6 +182,7 @@ class Planned(Placed):
             "tokens a second and device": f"{found['tokens_per_s_per_device']:,.4g}",
             "MFU": f"{found['mfu']:.1%}",
             "HFU": f"{found['hfu']:.1%}",
+            **dict(idle_rows(found)),
             **dict(training_rows(found.get("training_run"))),
             "plan": degree_words(found),
             "microbatch": str(found["microbatch"]),

@@ -160,12 +160,18 @@ def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> li
     measured, held = model["training"]["constants"]["clock_hz"], chip["clock_hz"]
     clock = f"{(measured or held) / 1e9:.4g} GHz, {'measured' if measured else 'held'}"
     rest = f"{_sizes(problem['hbm_bytes'])}, {clock}; {model['training']['constants']['basis']} constants"
+    requested = [f"{key} {_given(value)}" for key, value in sorted(problem.get("restricted", {}).items())]
+    among = f"among those requested ({'; '.join(requested)}) " if requested else ""
     return [
         f"chip        {_known(digest_of(chip), CHIPS, chip['name'])}: {rest}",
         *_model_words(model, 1, problem["residency"], plan_graphs(model)),
-        "claim       no plan with these microbatches, widths, recompute, stages of ZeRO and chunks, any stages, "
-        f"replicas and cuts, takes less than {certificate['best']!r} s a batch",
+        f"claim       {among}no plan with these microbatches, widths, recompute, stages of ZeRO and chunks, any "
+        f"stages, replicas and cuts, takes less than {certificate['best']!r} s a batch",
     ]
+
+
+def _given(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) -> list[str]:

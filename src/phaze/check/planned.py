@@ -13,8 +13,9 @@ from .means import Mean
 from .operators import constants_of
 from .proof import Counted, Watch, prove
 from .reading import cover, listed, only, require
+from .restricted import require_restrictions
 
-PROBLEM = ("schema", "name", "residency", "chip", "hbm_bytes", "models", "gap")
+PROBLEM = ("schema", "name", "residency", "chip", "hbm_bytes", "models", "gap", "restricted")
 NEAR = 1e-9
 """Times are sums in another order than phaze has them."""
 
@@ -30,6 +31,7 @@ def prove_plan(
     require(memories[0] == problem["chip"]["hbm"]["size_bytes"], "hbm_bytes: they are not the chip's")
     table = tables[0]
     cover(table["training"]["machine"]["stack"]["stages"] == "layers", "plans under the rules icml24")
+    require_restrictions(table, problem.get("restricted", {}))
     require(said["multipliers"] == [[[] for _ in table["graphs"]]], "multipliers: this schedule rule needs none")
     chip, fan_out, constants = given_chip(problem["chip"], constants_of(table["training"]["constants"]))
     fusion, residency = listed(said["fusion"], "fusion", 1)[0], problem["residency"] is True

@@ -11,7 +11,7 @@ from .reading import cover, digest_of, listed, require
 
 PROBLEM = frozenset({
     "schema", "residency", "space", "ownership", "models", "name", "hbm_bytes", "objective", "gap", "round_size",
-    "baseline", "cluster", "budget", "rules", "front", "chip",
+    "baseline", "cluster", "budget", "rules", "front", "chip", "restricted",
 })  # fmt: skip
 OBJECTIVE = frozenset({"kind", "mean", "baseline"})
 MODEL = frozenset({"name", "weight", "training", "configurations", "part", "graphs"})

@@ -118,8 +118,7 @@ def estimate_work(
     vector = work.vector
     lane_operations = 0.0 if vector is None else vector.operations * vector.elements
     operations = work.flops or lane_operations
-    faster = dict(chip.formats).get(LOW[precision].format, 1.0) if precision in LOW else 1.0
-    peak = chip.peak_flops * faster if work.flops else chip.vector_flops
+    peak = chip.peak_flops_in(precision) if work.flops else chip.vector_flops
     energy = _energy(column, chips, chip)
     moved = {
         "core buffer": float((column.core_bytes(0) + column.vector_bytes(0))[0]),

@@ -129,7 +129,7 @@ def descend(
 
 
 def _fit_products(rows: Sequence[Measured], chip: Chip, start: Constants) -> Constants:
-    chips, rated_hz = chip_set([chip]), chip.rated_hz or chip.clock_hz
+    chips, rated_hz = chip_set([chip]), chip.rated_clock_hz
     begun = replace(start, matrix_share=0.9, hbm_share=0.9, start_up_s=2e-5, block_cycles=60.0)
     bounds = PRODUCT_BOUNDS
     if chip.clusters is not None:

@@ -97,5 +97,5 @@ def arrays_at_peak_s(p: Product, chip: Chip) -> float:
     design = chip.clusters
     if design is None:
         return map_product(p, _fast(part_of(chip, IDEAL))).time_s
-    clock = chip.rated_hz or chip.clock_hz
+    clock = chip.rated_clock_hz
     return SUSTAINED_SHARE * map_on_clusters(p, _fast_clusters(cluster_part(design.accelerator, clock))).cycles / clock

@@ -1,7 +1,7 @@
 """Priced plans as the document ``phaze.plan/1``: times, memory, throughput, and how far to trust them.
 
-tokens a second = batch * sequence / batch time; of a device, over the devices in use
-MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them, over the devices in use; ``share_of_peak`` is MFU
+tokens a second = batch * sequence / batch time; of a device, over all devices of the job, idle ones too
+MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them; ``share_of_peak`` is MFU
 """
 
 from dataclasses import asdict
@@ -13,6 +13,7 @@ from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.idle import idle_document
 from phaze.evaluate.imbalance import imbalance_sensitivity
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.layers import Setting
@@ -31,6 +32,7 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import cluster_document
 from phaze.hardware.trust import chip_trust
 from phaze.placement.answer import UNNAMED, document_of, require_true
+from phaze.placement.layout import Shape
 from phaze.placement.plan import Breakdown, Plan
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Shortage
@@ -49,8 +51,8 @@ class PlanFacts:
     model: Model
     setting: Setting
     batch: int
+    devices: int
     headroom: float = 0.0
-    devices: int = 0
     budget: Budget | None = None
     requested: Batch | None = None
     keeping: Keeping = AS_TRACED
@@ -74,14 +76,16 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
 def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
     """A plan with every figure that follows from it."""
     model, chip = facts.model, facts.setting.chip
-    used = plan.tensor * len(plan.stages) * plan.data
+    used, devices = plan.data * sum(stage.devices for stage in plan.stages), facts.devices
     tokens = facts.batch * model.sequence
     document = document_of(plan)
-    ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, used, chip.peak_flops)
+    peak = chip.peak_flops_in(facts.setting.precision)
+    ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, devices, peak)
     calls = [call.layer for call in model.calls]
     flops = model_flops(model, facts.keeping)
     reached = utilisation_of(flops, calls, document["stages"], frozenset(block_calls(model)), ran)
-    budget, asked, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, facts.devices)
+    budget, asked, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, devices)
+    shape = Shape(plan.tensor, len(plan.stages), plan.data, plan.order)
     return {
         **document,
         "rules": "cluster",
@@ -92,12 +96,14 @@ def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, A
         "precision": facts.setting.precision,
         "chunks": plan.chunks,
         "zero": problem.zero,
+        "devices": devices,
         "devices_used": used,
+        **idle_document(shape, plan.sharing, devices, used, (facts.batch, model.microbatch)),
         "batch": facts.batch,
         **({"requested_batch_tokens": asked.tokens} if isinstance(asked, TokenBatch) else {}),
         "sequence": model.sequence,
         "tokens_per_s": tokens / plan.batch_s,
-        "tokens_per_s_per_device": tokens / plan.batch_s / used,
+        "tokens_per_s_per_device": tokens / plan.batch_s / devices,
         "share_of_peak": reached.mfu,
         **reached.document(),
         **({} if budget is None else {"training_run": training_run(budget, pace, chip)}),
@@ -127,7 +133,7 @@ def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> d
     """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
-    facts = PlanFacts(job.model, setting, job.batch, 0.0, job.devices, job.budget, job.requested, keeping)
+    facts = PlanFacts(job.model, setting, job.batch, job.devices, 0.0, job.budget, job.requested, keeping)
     document = plan_document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     document["feasible"] = shortage is None
@@ -201,8 +207,8 @@ def planned_document(
         best.model,
         setting,
         request.batch,
-        request.headroom,
         request.devices,
+        request.headroom,
         None if asked is None else asked.budget,
         None if asked is None else asked.batch,
         keeping_of(setting.stack),
@@ -214,11 +220,18 @@ def planned_document(
         **plan_document(facts, best.problem, best.plan),
         "proved": True,
         "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
-        "choices": {"bounded": found.bounded, "solved": found.solved},
+        "choices": {"bounded": found.bounded, "solved": found.solved, **_searched(request)},
         **_sensitivity(request, found),
         "rule_of_thumb": _baseline(thumb, best.plan, facts),
         "experts": _baseline(experts, best.plan, facts),
     }
+
+
+def _searched(request: Request) -> dict[str, list[int]]:
+    """The degrees and microbatches that stood to choice."""
+    sets = {"tensor": request.widths, "microbatch": request.microbatches}
+    sets |= {"context": request.contexts, "expert": request.expert}
+    return {key: sorted(values) for key, values in sets.items()}
 
 
 def _sensitivity(request: Request, planned: Planned) -> dict[str, Any]:

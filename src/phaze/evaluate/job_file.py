@@ -19,6 +19,7 @@ from phaze.evaluate.plan import Candidate, RankAt, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.recomputing import parts_of
 from phaze.evaluate.request import Asked
+from phaze.evaluate.restrictions import RestrictedTable, restrictions_of
 from phaze.evaluate.run_file import Reference, RunJob
 from phaze.evaluate.run_tables import Size
 from phaze.graph.ir import Attention, Model
@@ -55,6 +56,7 @@ class JobTable(Document):
     attention: Attention = "eager"
     basis: Basis = "calibrated"
     rows: Annotated[float, Field(ge=1, le=MOST_ROWS)] = 1.0
+    restricted: RestrictedTable | None = None
 
     @model_validator(mode="after")
     def _sized(self) -> "JobTable":
@@ -76,7 +78,9 @@ class Reopened:
 
 
 def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]:
-    """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan."""
+    """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan, and what was
+    requested of the plans that were searched."""
+    restricted = restrictions_of(asked)
     named: dict[str, Any] = (
         {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
     )
@@ -96,6 +100,7 @@ def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]
         "attention": best.model.attention,
         "basis": asked.basis,
         **({"rows": asked.rows} if asked.rows > 1 else {}),
+        **({"restricted": restricted} if restricted else {}),
     }
 
 

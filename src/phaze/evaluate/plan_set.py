@@ -31,13 +31,16 @@ class NamedPlan:
 
 
 def choices_text(document: Mapping[str, Any]) -> str:
-    """How many choices there were and what was done with them, in words; documents of older releases say how many
-    fit."""
+    """Which choices there were, how many, and what was done with them, in words; documents of older releases say how
+    many fit."""
     counted = document.get("choices") or {}
     if "tried" in counted:
         return f"{counted['tried']:,} choices of {CHOSEN}, {counted['fitting']:,} fit"
     bounded, solved = counted.get("bounded", 0), counted.get("solved", 0)
-    return f"choices of {CHOSEN}: {bounded:,} bounded, {solved:,} placements solved"
+    names = {"tensor": "TP", "context": "CP", "expert": "EP", "microbatch": "microbatch"}
+    sets = [f"{name} {', '.join(map(str, counted[key]))}" for key, name in names.items() if counted.get(key)]
+    searched = f" ({'; '.join(sets)})" if sets else ""
+    return f"choices of {CHOSEN}{searched}: {bounded:,} bounded, {solved:,} placements solved"
 
 
 def plan_document(document: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -121,10 +121,19 @@ class TrainingRunTable(Loose):
     terms: RunTermsTable
 
 
+class IdleTable(Loose):
+    """Devices that a plan leaves idle, and the batch with which its degrees would use them."""
+
+    devices: Count
+    batch: Count | None
+
+
 class FiguresTable(Loose):
     """What is said of a model beside its time."""
 
+    devices: Count | None = None
     devices_used: Count
+    idle: IdleTable | None = None
     batch: Count
     requested_batch_tokens: Count | None = None
     sequence: Count
@@ -132,14 +141,17 @@ class FiguresTable(Loose):
     tokens_per_s_per_device: Positive
     mfu: NonNegative
     hfu: NonNegative
+    device_peak_flops: Annotated[float, Field(gt=0, le=1e24)] | None = None
     flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
+    full_flops_per_token: Annotated[float, Field(ge=0, le=1e24)] | None = None
     run_flops_per_token: Annotated[float, Field(ge=0, le=1e24)]
     training_run: TrainingRunTable | None = None
 
     def require_rates(self, batch_s: float) -> None:
-        """Refuse tokens a second that are not those of the step time."""
-        rate = self.batch * self.sequence / batch_s
-        for key, true in (("tokens_per_s", rate), ("tokens_per_s_per_device", rate / self.devices_used)):
+        """Refuse tokens a second that are not those of the step time and of all devices of the job; documents of
+        older releases have those of the devices in use."""
+        rate, devices = self.batch * self.sequence / batch_s, self.devices or self.devices_used
+        for key, true in (("tokens_per_s", rate), ("tokens_per_s_per_device", rate / devices)):
             if abs((said := getattr(self, key)) - true) > AGREEMENT * true:
                 raise ValueError(f"let {key}, {said:.9g}, be that of batch, sequence and batch_s, {true:.9g}")
 
@@ -262,3 +274,7 @@ class ChoicesTable(Loose):
 
     bounded: Annotated[int, Field(ge=0, validation_alias=AliasChoices("bounded", "tried"))]
     solved: Annotated[int, Field(ge=0, validation_alias=AliasChoices("solved", "fitting"))]
+    tensor: list[Count] | None = None
+    microbatch: list[Count] | None = None
+    context: list[Count] | None = None
+    expert: list[Count] | None = None

@@ -1,6 +1,7 @@
 """A chip as the template sees it: arrays of tensor cores and vector cores around a global buffer and HBM.
 
     peak FLOP/s     = 2 * tensor_cores * rows * columns * rated clock      (a multiply and an add)
+    of a precision  = peak FLOP/s * how many times faster than in 16 bits the arrays are in its format
     vector rate /s  = vector_cores * lanes * rated clock                    (one operation a lane and cycle)
 
 Every bandwidth is in one direction, for the whole device, in bytes per second.
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration
-from phaze.hardware.formats import Ratios
+from phaze.hardware.formats import Precision, Ratios, times_faster
 
 if TYPE_CHECKING:
     from phaze.hardware.silicon.design import ClusterDesign
@@ -151,9 +152,19 @@ class Chip:
         return self.tensor_cores * self.tensor_core.macs
 
     @property
+    def rated_clock_hz(self) -> float:
+        """The clock of its data sheet, which peaks are stated at; a chip of clusters may hold less."""
+        stated = self.rated_hz if self.clusters is None else self.clusters.accelerator.clock_hz
+        return max(stated or self.clock_hz, self.clock_hz)
+
+    @property
     def peak_flops(self) -> float:
         """FLOP/s of all tensor cores: ``2 * tensor_cores * rows * columns * rated clock``."""
-        return 2.0 * self.macs * (self.rated_hz or self.clock_hz)
+        return 2.0 * self.macs * self.rated_clock_hz
+
+    def peak_flops_in(self, precision: Precision) -> float:
+        """FLOP/s of all tensor cores in the format that a precision's products run in."""
+        return self.peak_flops * times_faster(precision, self.formats)
 
     @property
     def lanes(self) -> int:
@@ -163,7 +174,7 @@ class Chip:
     @property
     def vector_flops(self) -> float:
         """Operations per second of all lanes, one a cycle each."""
-        return self.lanes * (self.rated_hz or self.clock_hz)
+        return self.lanes * self.rated_clock_hz
 
 
 def array_feed_bytes_per_cycle(rows: int, columns: int) -> int:

@@ -117,10 +117,22 @@ def resolved(precision: Precision, recipes: Recipes, stack: str, where: str) -> 
     return name
 
 
+def format_of(precision: Precision) -> str | None:
+    """The chip's word for what products of a precision run in; None: 16 bits."""
+    if precision in ("fp8", WIDE):  # any recipe of 8 bits, and 32 bits, are called alike
+        return precision
+    recipe = RECIPES.get(precision)
+    return None if recipe is None else recipe.format
+
+
+def times_faster(precision: Precision, formats: Ratios) -> float:
+    """How many times faster than in 16 bits arrays are in a precision's format."""
+    return dict(formats).get(format_of(precision) or PLAIN, 1.0)
+
+
 def require_format(precision: Precision, formats: Ratios, chip: str, where: str) -> None:
     """Refuse a precision whose format the chip's arrays do not have."""
-    recipe = RECIPES.get(precision)
-    needed = recipe.format if recipe is not None else WIDE if precision == WIDE else None
+    needed = format_of(precision)
     if needed is not None and needed not in dict(formats):
         known = ", ".join(name for name, _ in formats) or "none but 16 bits"
         problem = f"'{precision}' needs arrays of {needed}, and {chip} has {known}"

@@ -6,16 +6,11 @@ from typing import Any
 from rich.console import Console
 
 from phaze.evaluate.plan_set import choices_text
+from phaze.evaluate.restrictions import proof_words
 from phaze.report.run_sheet import part_words
 from phaze.report.terminal import paragraph, table
 from phaze.search.plan_words import degree_words
 from phaze.units import show
-
-# What is proved of a plan that was sought.
-PROOF = (
-    "proved: no split is faster, of any number of stages and replicas, any cuts, recompute chosen stage by stage, "
-    "with or without chunks"
-)
 
 
 def _shared(row: Mapping[str, Any]) -> str:
@@ -68,5 +63,5 @@ def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
         if usual is not None:
             split = degree_words(usual)
             console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
-    paragraph(console, PROOF)
-    console.print(choices_text(document))
+    paragraph(console, proof_words(document))
+    paragraph(console, choices_text(document))

@@ -14,7 +14,7 @@ from phaze.units import show
 def _parts(sheet: Sheet) -> list[tuple[str, str]]:
     chip = sheet.chip
     kind = "cache" if chip.global_buffer.cache else "scratchpad"
-    rated = show(chip.rated_hz or chip.clock_hz, "Hz")
+    rated = show(chip.rated_clock_hz, "Hz")
     return [
         ("peak", f"{show(chip.peak_flops, 'FLOP/s')} at {rated} ({chip.clock_basis} clock)"),
         *unit_rows(chip),

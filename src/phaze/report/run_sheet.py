@@ -6,9 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
+from phaze.evaluate.idle import idle_words
 from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
 from phaze.graph.refusals import refusals
+from phaze.hardware.formats import PLAIN
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.plan_words import degree_words, offload_words, precision_words, shared_words, state_words
 from phaze.units import show, show_count
@@ -123,13 +125,25 @@ def rate_text(document: Mapping[str, Any]) -> str:
 
 def mfu_text(document: Mapping[str, Any]) -> str:
     """Both shares of peak."""
-    return f"{document['mfu']:.1%}, {document['hfu']:.1%} on {document['devices_used']:,} devices"
+    devices = document.get("devices") or document["devices_used"]
+    return f"{document['mfu']:.1%}, {document['hfu']:.1%} of {devices:,} devices"
 
 
-def flops_text(document: Mapping[str, Any]) -> str:
-    """How FLOP are counted, with their numbers."""
-    counts = (_scaled(document[key]) for key in ("flops_per_token", "run_flops_per_token"))
-    return WORDS.format(**dict(zip(("model", "run"), counts, strict=True)))
+def idle_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Devices that are bought and do nothing; nothing where all of them work."""
+    words = idle_words(document)
+    return [("devices", words)] if words else []
+
+
+def flops_text(document: Mapping[str, Any], precision: str) -> str:
+    """What MFU and HFU are shares of and how FLOP are counted, with their numbers; documents of older releases do not
+    say what of."""
+    model, run = (_scaled(document[key]) for key in ("flops_per_token", "run_flops_per_token"))
+    peak, full = document.get("device_peak_flops"), document.get("full_flops_per_token")
+    if peak is None or full is None:
+        return f"MFU counts {model} a token; HFU counts what devices run, {run}"
+    named = precision_words(precision).partition(" ")[0]
+    return WORDS.format(precision=named, peak=show(peak, "FLOP/s"), model=model, full=_scaled(full), run=run)
 
 
 def _scaled(flops: float) -> str:
@@ -198,6 +212,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                 ("tokens", rate_text(document)),
                 ("cluster", document["cluster"]["label"]),
                 ("MFU, HFU", mfu_text(document)),
+                *idle_rows(document),
                 (
                     "plan",
                     f"{degree_words(document)}, {shared_text(document)}"
@@ -216,7 +231,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
             ]
         )
     )
-    paragraph(console, f"note: {flops_text(document)}", indent="  ")
+    paragraph(console, f"note: {flops_text(document, str(document.get('precision') or PLAIN))}", indent="  ")
     console.print("\n[bold]Where the time goes[/bold]")
     for name, value in document["breakdown"].items():
         share = value / document["batch_s"]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from phaze.hardware.formats import PLAIN
 from phaze.report.answer_words import (
     basis_words,
     density_words,
@@ -19,6 +20,7 @@ from phaze.report.run_sheet import (
     batch_text,
     exchange_rows,
     flops_text,
+    idle_rows,
     keeping_rows,
     left_text,
     mfu_text,
@@ -80,6 +82,12 @@ def _cores(chip: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _peak(chip: Mapping[str, Any]) -> str:
+    """The peak at the rated clock, which a chip of clusters need not hold."""
+    rated_hz = (chip.get("clusters") or chip)["clock_hz"]
+    return f"{show(chip['peak_flops'], 'FLOP/s')} at {show(rated_hz, 'Hz')}"
+
+
 def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> None:
     """Print the answer of a search; ``work`` says what it took, ``page`` whether there is one."""
     chip, proof = result["chip"], result["certificate"]
@@ -92,7 +100,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                 ("HBM", show(chip["hbm_bytes"], "B")),
                 ("area", show(chip["area_mm2"], "mm2")),
                 ("cost", f"manufactured for {show(chip['making_usd'], 'USD')} with its HBM"),
-                ("peak", show(chip["peak_flops"], "FLOP/s")),
+                ("peak", _peak(chip)),
                 ("density", density_words(result)),
                 ("densest shipped", shipped_words(result)),
                 ("process", result["setting"]["process"]),
@@ -115,6 +123,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                     ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
                     ("tokens", rate_text(model)),
                     ("MFU, HFU", mfu_text(model)),
+                    *idle_rows(model),
                     ("global batch", batch_text(model)),
                     ("step time", show(model["batch_s"], "s")),
                     ("energy", f"{show(model['energy_j'], 'J')} a step, {show(model['power_w'], 'W')} a device"),
@@ -128,7 +137,7 @@ def show_result(console: Console, result: Mapping[str, Any], folder: str, work: 
                 ]
             )
         )
-        for note in (flops_text(model), *model.get("notes", ())):
+        for note in (flops_text(model, result["setting"].get("precision", PLAIN)), *model.get("notes", ())):
             paragraph(console, f"note: {note}")
     if "regrets" in result["objective"]:
         console.print("\n[bold]Regret[/bold] against each model's own best chip")

@@ -1,6 +1,6 @@
 """What an answer says of each model beside its time: tokens a second, MFU and HFU, and what a whole run takes.
 
-MFU and HFU are defined in :mod:`phaze.evaluate.utilisation`, over the devices in use; the run in
+MFU and HFU are defined in :mod:`phaze.evaluate.utilisation`, over all devices of the job; the run in
 :mod:`phaze.evaluate.training_run`, with the energy of the plan itself.
 """
 
@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from phaze.evaluate.flow import block_calls
+from phaze.evaluate.idle import idle_document
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import LayerFlops, Ran, model_flops, utilisation_of
 from phaze.hardware.chip import Chip
+from phaze.placement.layout import Shape
+from phaze.placement.sharing import Sharing
 from phaze.search.task import Configuration, ModelTask
 
 
@@ -21,23 +24,28 @@ def with_figures(
     """A model's table in the answer with these figures."""
     graph, training, plan = task.graphs[configuration.graph], task.training, model["plan"]
     wide = graph.width * graph.model.context
-    used = wide * plan["pipeline"] * plan["data"]
+    used = plan["data"] * sum(stage["devices"] for stage in plan["stages"])
+    shape = Shape(wide, plan["pipeline"], plan["data"], plan.get("order", ""))
+    sharing = Sharing(**{key: plan[key] for key in ("context", "expert", "expert_tensor", "shard") if key in plan})
     tokens = training.batch * graph.model.sequence
     recomputed = range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)
     rounds = training.microbatches(graph.microbatch)
-    ran = Ran(wide, rounds, tokens, model["batch_s"], used, chip.peak_flops)
+    devices, peak = training.devices, chip.peak_flops_in(training.precision)
+    ran = Ran(wide, rounds, tokens, model["batch_s"], devices, peak)
     # Layers that were given by their times alone have no FLOP.
     flops = model_flops(graph.model, keeping_of(training.machine.stack)) or (
-        LayerFlops(0.0, 0.0, lambda mode: 0.0),
+        LayerFlops(0.0, 0.0, 0.0, lambda mode: 0.0),
     ) * len(graph.layers)
     reached = utilisation_of(flops, graph.calls, plan["stages"], frozenset(recomputed), ran)
     figures = {
         **model,
         "batch": training.batch,
         "sequence": graph.model.sequence,
+        "devices": devices,
         "devices_used": used,
+        **idle_document(shape, sharing, devices, used, (training.batch, graph.microbatch)),
         "tokens_per_s": tokens / model["batch_s"],
-        "tokens_per_s_per_device": tokens / model["batch_s"] / used,
+        "tokens_per_s_per_device": tokens / model["batch_s"] / devices,
         **reached.document(),
     }
     if budget is not None:

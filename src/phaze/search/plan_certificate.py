@@ -1,7 +1,8 @@
 """A plan's question and certificate as documents: what others need to prove that no plan of it is faster.
 
     problem.json      phaze.problem/1 with the ``chip`` of the plan in place of a space: job, network, stack, constants,
-                      graphs by digest, configurations (graph, recompute, stages of ZeRO)
+                      graphs by digest, configurations (graph, recompute, stages of ZeRO), and as ``restricted``
+                      what was requested of the plans that are searched, as ``job`` of the plan states it
     graphs.json       one traced rank for every choice of width, microbatch, sequence parallelism, attention, context
                       and expert degree that was tried
     certificate.json  phaze.certificate/1: ``best`` in seconds of a batch, gap 0, the plan as ``answer``
@@ -9,8 +10,9 @@
 :mod:`phaze.check` reads them as those of a search over one chip.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 from phaze.dataclass import dataclass
@@ -78,9 +80,16 @@ def _task(request: Request, name: str, models: list[Model]) -> ModelTask:
     return task_of(name, 1.0, training, [rank_graph(model, machine) for model in models], (request.recompute,))
 
 
-def _problem(request: Request, task: ModelTask, graphs: list[dict[str, Any]]) -> dict[str, Any]:
+def head_of(graph: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells the traced ranks of a model apart."""
+    return {key: graph[key] for key in HEADS if key in graph}
+
+
+def _problem(
+    request: Request, task: ModelTask, graphs: list[dict[str, Any]], restricted: Mapping[str, Any]
+) -> dict[str, Any]:
     chip = request.setting.chip
-    rows = [{**{key: graph[key] for key in HEADS if key in graph}, "digest": digest(graph)} for graph in graphs]
+    rows = [{**head_of(graph), "digest": digest(graph)} for graph in graphs]
     model = {**{name: plain_value(getattr(task, name)) for name in TASK}, "part": "model", "graphs": rows}
     if request.shards == (0,):  # stated only where some ranks with the same weights share out state, not all
         del model["training"]["shards"]
@@ -94,14 +103,17 @@ def _problem(request: Request, task: ModelTask, graphs: list[dict[str, Any]]) ->
         "hbm_bytes": [chip.hbm.size_bytes],
         "models": [model],
         "gap": 0.0,
+        **({"restricted": dict(restricted)} if restricted else {}),
     }
 
 
-def plan_papers(request: Request, name: str, best: Candidate) -> PlanPapers:
-    """The documents of a plan that was proved fastest."""
+def plan_papers(
+    request: Request, name: str, best: Candidate, restricted: Mapping[str, Any] = MappingProxyType({})
+) -> PlanPapers:
+    """The documents of a plan that was proved fastest, among those that were requested."""
     models = list(ranks(request))
     task, graphs = _task(request, name, models), [store.plain(model) for model in models]
-    problem = dumps(_problem(request, task, graphs), pretty=True) + "\n"
+    problem = dumps(_problem(request, task, graphs, restricted), pretty=True) + "\n"
     text = dumps({"schema": GRAPHS, "models": [graphs]}) + "\n"
     if best.plan is None:
         raise AssertionError(f"{name}: a plan that does not fit is not certified")

@@ -13,9 +13,9 @@ from phaze.dataclass import dataclass
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
+from phaze.evaluate.restrictions import option_words, proof_words, short_proof
 from phaze.graph.refusals import refusals
 from phaze.hardware.cluster import cluster_document
-from phaze.report.alternatives_sheet import PROOF
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_view import MemoryView, memory_view
 from phaze.report.page.operators import operators_view
@@ -128,7 +128,7 @@ def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[Launch
     steps = [(one.plan.key, one.plan.name, float(one.plan.document["batch_s"])) for one in all_told]
     run = document.get("training_run")
     bound = float(first["lower_bound_s"]) if first.get("proved") is True else float(document["batch_s"])
-    gain = gain_of(plan.key, steps, bound, first.get("proved") is True, run)
+    gain = gain_of(plan.key, steps, bound, short_proof(first), run)
     found = texts.get(plan.key, ())
     chosen = next((one.key for one in found if not one.refused), found[0].key if found else "")
     return PlanView(
@@ -195,6 +195,9 @@ def _command(opened: Reopened, document: Mapping[str, Any]) -> str:
     words += ["--cluster", job.cluster, "--stack", job.stack]
     words += ["--sequence", str(job.sequence)] if job.sequence is not None and job.family is None else []
     words += ["--datasheet"] if job.basis == "datasheet" else []
+    words += ["--precision", job.precision]
+    words += option_words(document["job"].get("restricted") or {})
+    words += ["--imbalance", f"{job.rows:g}"] if job.rows > 1 else []
     run = document.get("training_run")
     words += ["--tokens", str(int(run["tokens"]))] if run is not None else []
     return " ".join(shlex.quote(word) for word in [*words, "--html", "plan.html"])
@@ -222,7 +225,7 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
             f"({off.get('rows') or 'measured runs'})."
         )
     if document.get("proved") is True:
-        found.append(_sentence(PROOF))
+        found.append(_sentence(proof_words(document)))
         found.append(_sentence(choices_text(document)))
     return found
 
@@ -288,7 +291,12 @@ def plan_page(
         "differences": _differences(document),
         "accuracy": _accuracy(document),
         "assumed": [
-            _sentence(one) for one in (flops_text(document), *document["approximations"], *([links] if links else []))
+            _sentence(one)
+            for one in (
+                flops_text(document, setting.precision),
+                *document["approximations"],
+                *([links] if links else []),
+            )
         ],
         "command": _command(opened, document),
         "operators": operators_view(story),

@@ -6,6 +6,7 @@ from typing import Any
 
 from phaze.dataclass import dataclass
 from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.idle import idle_words
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_run_terms
@@ -29,6 +30,16 @@ LOSSES: Mapping[str, str] = MappingProxyType(
         "synchronisation": "exposed DP communication",
         "optimizer": "optimizer step",
         "tied": "tied parameters",
+    }
+)
+
+
+RIVALS: Mapping[str, str] = MappingProxyType(
+    {
+        "against": "your plan",
+        "thumb": "the rule of thumb",
+        "experts": "the experts' split",
+        "best": "the best plan",
     }
 )
 
@@ -179,6 +190,7 @@ def speed_of(plan: Mapping[str, Any], band: float | None) -> Speed:
         ("HFU", f"{100 * plan['hfu']:.1f} %"),
         ("step", show(plan["batch_s"], "s")),
         ("cluster", f"{rate_words(plan['tokens_per_s'])} tokens/s"),
+        *((("devices", idle),) if (idle := idle_words(plan)) else ()),
     )
     label = f"{digits(rate)} tokens a second and device, between {digits(low)} and {digits(high)}"
     said = f"± {off:.0%}".replace("%", " %") if band else "no band"
@@ -221,26 +233,27 @@ def _slower(ratio: float) -> str:
 
 
 def gain_of(
-    key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proved: bool, run: Mapping[str, Any] | None
+    key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proof: str, run: Mapping[str, Any] | None
 ) -> Gain:
-    """A plan among all others, each (key, name, step); ``run`` is what a training run takes with this one."""
+    """A plan among all others, each (key, name, step); ``proof``: what is proved of the best one, ``run`` is what a
+    training run takes with this one. The rival that the headline names has no second figure in its row."""
     steps = {one: step for one, _, step in plans}
     own = steps[key]
-    rival = next((name for name in ("against", "thumb", "experts", "best") if name in steps and name != key), None)
+    rivals = ("against", "thumb", "experts") if key == "best" else ("best",)
+    rival = next((name for name in rivals if name in steps), None)
     shown = [row for row in plans if row[0] in ("against", "thumb", "experts", "best", key)]
     most = max(step for _, _, step in shown)
     rows = [
-        GainRow(name, step / most, show(step, "s"), "" if one == key else _slower(step / own), one == key)
+        GainRow(name, step / most, show(step, "s"), "" if one in (key, rival) else _slower(step / own), one == key)
         for one, name, step in sorted(shown, key=lambda row: -row[2])
     ]
-    if bound_s < own * (1 - 1e-6):
+    if key == "best" and bound_s < own * (1 - 1e-6):
         rows.append(GainRow("Lower bound", bound_s / most, show(bound_s, "s"), _slower(bound_s / own), False))
-    proof = "No split is faster by phaze's cost model: proved. " if proved and key == "best" else ""
+    proof = proof if key == "best" else ""
     if rival is None:
         return Gain("no rival", "nothing that people usually run fits", tuple(rows), proof)
-    names = {one: name for one, name, _ in plans}
     faster = steps[rival] / own - 1
-    words = "throughput over " + {"against": "your plan", "thumb": "the rule of thumb"}.get(rival, names[rival].lower())
+    words = "throughput over " + RIVALS[rival]
     saved = ""
     if run is not None and faster > 0:
         usd = "" if run["usd"] is None else f" and {digits(float(run['usd']) * faster)} USD"

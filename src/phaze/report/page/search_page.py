@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from phaze.dataclass import dataclass
+from phaze.evaluate.idle import idle_words
 from phaze.hardware.chip import Chip
+from phaze.hardware.formats import PLAIN
 from phaze.report.answer_words import PROVISIONAL, basis_words, job_words
 from phaze.report.explanation_file import ExplanationTable, explanation_in
 from phaze.report.page.cloud import cloud_view, numbers
@@ -94,7 +96,9 @@ def _assumed(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
     """What the answer holds under, in sentences."""
     links = (result.get("cluster") or {}).get("links")
     several = len(result["models"]) > 1
-    counted = [f"{m['name']}: {flops_text(m)}" if several else flops_text(m) for m in result["models"]]
+    precision = str(result["setting"].get("precision", PLAIN))
+    said = [(f"{m['name']}: " if several else "", m) for m in result["models"]]
+    counted = [f"{name}{words}" for name, m in said for words in (flops_text(m, precision), idle_words(m)) if words]
     notes = [*counted, *([str(links)] if links else [])]
     notes += dict.fromkeys(note for model in job.models for note in model.notes())
     runs = [

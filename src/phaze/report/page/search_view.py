@@ -73,7 +73,9 @@ def chip_words(result: Mapping[str, Any]) -> str:
         cores = f"{arrays} of {shape} and {counted(int(chip['vector_cores']), 'vector core')} of {lanes}"
     memory = f"{show(chip['hbm_bytes'], 'B')} of HBM at {show(chip['hbm_bytes_per_s'], 'B/s')}"
     peak, buffer = f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s", show(chip["global_buffer_bytes"], "B")
-    return f"{cores} at {chip['clock_hz'] / 1e9:.3g} GHz ({peak}), {buffer} global buffer, {memory}."
+    held, rated = f"{chip['clock_hz'] / 1e9:.3g}", f"{(clusters or chip)['clock_hz'] / 1e9:.3g}"
+    clock = f"{rated} GHz ({peak})" if held == rated else f"{rated} GHz ({peak}), of which {held} GHz are held"
+    return f"{cores} at {clock}, {buffer} global buffer, {memory}."
 
 
 def title_of(result: Mapping[str, Any], rival: Rival | None) -> str:

@@ -1,0 +1,161 @@
+"""What was requested of the plans that are searched: a plan is proved fastest among those alone.
+
+Each option that narrows (or, for attention, names) the plans of a job stands in the key ``restricted`` of ``job``, in
+the sentence of the proof, on the page and in the claim of the certificate. What is not requested is what is usual: the
+degrees and microbatches that the model allows, every stage of ZeRO, recompute stage by stage, every pipeline family of
+the stack with any number of chunks.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from phaze.documents import Count, Document, Share
+from phaze.evaluate.headroom import USUAL_HEADROOM
+from phaze.evaluate.request import ATTENTIONS, Asked
+from phaze.graph.ir import Attention
+from phaze.graph.split_context import Way
+from phaze.hardware.stack import PipelineFamily
+
+Degrees = Annotated[list[Count], Field(min_length=1)]
+
+
+class RestrictedTable(Document):
+    """The options of a job that say which plans are searched; None: what is usual."""
+
+    tensor: Degrees | None = None
+    microbatch: Degrees | None = None
+    context: Degrees | None = None
+    context_way: list[Way] | None = None
+    expert: Degrees | None = None
+    zero: Annotated[int, Field(ge=0, le=3)] | None = None
+    shard: list[Annotated[int, Field(ge=0)]] | None = None
+    recompute: str | None = None
+    attention: list[Attention] | None = None
+    family: list[PipelineFamily] | None = None
+    chunks: Degrees | None = None
+    headroom: Share | None = None
+
+
+def restrictions_of(asked: Asked) -> dict[str, Any]:
+    """What of a request narrows the plans that are searched, by the names of the options; empty: nothing does."""
+    attention = {None: None, "best": list(ATTENTIONS)}.get(asked.attention, [asked.attention])
+    families = None if asked.families is None or "best" in asked.families else asked.families
+    stated: dict[str, Any] = {
+        "tensor": asked.widths,
+        "microbatch": asked.microbatches,
+        "context": asked.contexts,
+        "context_way": asked.ways,
+        "expert": asked.expert,
+        "zero": asked.zero,
+        "shard": asked.shards,
+        "recompute": None if asked.recompute == "best" else asked.recompute,
+        "attention": attention,
+        "family": families,
+        "chunks": asked.chunks,
+        "headroom": None if asked.headroom == USUAL_HEADROOM else asked.headroom,
+    }
+    plain = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+             for key, value in stated.items()}  # fmt: skip
+    return {key: value for key, value in plain.items() if value is not None}
+
+
+def _listed(values: Any, last: str = "or") -> str:
+    words = [str(value).replace("_", " ") for value in (values if isinstance(values, list) else [values])]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def restriction_words(restricted: Mapping[str, Any]) -> list[str]:
+    """Each restriction in the field's words."""
+    said = {
+        "tensor": lambda value: f"TP {_listed(value)}",
+        "microbatch": lambda value: f"microbatch {_listed(value)}",
+        "context": lambda value: f"CP {_listed(value)}",
+        "context_way": lambda value: f"context parallelism by {_listed(value)}",
+        "expert": lambda value: f"EP {_listed(value)}",
+        "zero": lambda value: f"ZeRO {value}",
+        "shard": lambda value: f"state sharded over {_listed([one or 'all' for one in value])} ranks",
+        "recompute": lambda value: f"recompute {value}",
+        "attention": lambda value: f"{_listed(value)} attention",
+        "family": lambda value: f"pipeline {_listed(value)}",
+        "chunks": lambda value: f"VPP {_listed(sorted({1, *value}))}",
+        "headroom": lambda value: f"{100 * value:.3g} % of memory kept free",
+    }
+    return [words(restricted[key]) for key, words in said.items() if restricted.get(key) is not None]
+
+
+def option_words(restricted: Mapping[str, Any]) -> list[str]:
+    """The restrictions as options of ``phaze plan``."""
+    found = []
+    for key, value in restricted.items():
+        given = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+        if key == "shard":
+            given = ["all" if one == "0" else one for one in given]
+        if key == "attention" and len(given) > 1:
+            given = ["best"]
+        found += [f"--{key.replace('_', '-')}", ",".join(given)]
+    return found
+
+
+def proof_words(document: Mapping[str, Any]) -> str:
+    """What is proved of a plan that was sought: of whose plans, and of which of them."""
+    job = document["job"]
+    restricted, stack = job.get("restricted") or {}, job["stack"]
+    free = ["any number of stages and replicas", "any cuts"]
+    free += ["recompute chosen stage by stage"] if "recompute" not in restricted else []
+    free += ["with or without chunks"] if not {"chunks", "family"} & set(restricted) else []
+    rest = ", ".join(free)
+    if not restricted:
+        return f"proved: no plan of {stack} is faster, of {rest}"
+    only = _listed(restriction_words(restricted), "and")
+    return (
+        f"proved only among plans of {stack} with {only}, as requested: none of these is faster, of {rest}; "
+        "other plans were not searched and may be faster"
+    )
+
+
+def short_proof(document: Mapping[str, Any]) -> str:
+    """The same in few words; empty where the plan was not sought."""
+    if document.get("proved") is not True:
+        return ""
+    stack, restricted = document["job"]["stack"], restriction_words(document["job"].get("restricted") or {})
+    if not restricted:
+        return f"No plan of {stack} is faster by phaze's cost model: proved. "
+    return f"Proved only among plans of {stack} with {_listed(restricted, 'and')}, as requested. "
+
+
+def asked_again(job: Mapping[str, Any]) -> Asked:
+    """The request that a plan's ``job`` states, with its restrictions."""
+    own = dict(job.get("restricted") or {})
+    attention = own.get("attention")
+    rows = float(job.get("rows", 1.0))
+
+    def degrees(key: str) -> Any:
+        return None if own.get(key) is None else tuple(own[key])
+
+    return Asked(
+        model=str(job.get("model") or job.get("family")),
+        sizes=job.get("sizes"),
+        chip=job["chip"],
+        devices=job["devices"],
+        batch=job["batch"],
+        cluster=job["cluster"],
+        stack=job["stack"],
+        sequence=job.get("sequence"),
+        microbatches=degrees("microbatch"),
+        widths=degrees("tensor"),
+        zero=own.get("zero"),
+        recompute=own.get("recompute", "best"),
+        attention=None if attention is None else "best" if len(attention) > 1 else attention[0],
+        basis=job.get("basis", "calibrated"),
+        chunks=degrees("chunks"),
+        headroom=own.get("headroom", USUAL_HEADROOM),
+        contexts=degrees("context"),
+        expert=degrees("expert"),
+        precision=job["precision"],
+        shards=degrees("shard"),
+        families=degrees("family"),
+        ways=degrees("context_way"),
+        imbalance=rows if rows > 1 else None,
+    )
