@@ -82,6 +82,11 @@ def show(value: float, unit: Unit) -> str:
     return _scaled(value, unit, DECIMAL)
 
 
+def digits(value: float) -> str:
+    """A number with three digits: no estimate here is known to more."""
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 # Lengths count in powers of two, as the field says 32k for 32,768; tokens of data and of a batch in powers of ten.
 LENGTHS: Mapping[str, int] = MappingProxyType({"": 1, "k": 2**10, "K": 2**10, "Ki": 2**10, "M": 2**20, "Mi": 2**20})
 TOKENS: Mapping[str, int] = MappingProxyType(

@@ -1,13 +1,15 @@
 """Units that people use: batches in tokens, MFU by its definition, and what a whole training run takes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from phaze.evaluate.training_run import Budget, Pace, training_run
-from phaze.hardware.library import load_chip
+from phaze.hardware.library import bundled, load_chip, preset_names
 from phaze.hardware.ownership import load_run_terms
+from phaze.report.run_sheet import training_rows
 from tests.cli.test_commands import Phaze
 from tests.keys.small import run, written
 
@@ -27,8 +29,9 @@ def test_model_flop_of_a_decoder_are_six_a_parameter_and_twelve_l_h_s(phaze: Pha
     found = json.loads(phaze(*SMALL, "--batch", 64, "--json").out)
     block = 4 * 1024**2 + 3 * 1024 * 4096
     in_products = 8 * block + 32000 * 1024
-    assert found["flops_per_token"] == 6 * in_products + 12 * 8 * 1024 * 2048
-    reached = found["tokens_per_s"] * found["flops_per_token"] / (found["devices_used"] * load_chip("h100").peak_flops)
+    assert found["full_flops_per_token"] == 6 * in_products + 12 * 8 * 1024 * 2048
+    assert found["flops_per_token"] == 6 * in_products + 6 * 8 * 1024 * 2049
+    reached = found["tokens_per_s"] * found["flops_per_token"] / (found["devices"] * load_chip("h100").peak_flops)
     assert found["mfu"] == pytest.approx(reached, rel=1e-9) and found["share_of_peak"] == found["mfu"]
 
 
@@ -44,7 +47,7 @@ def test_recomputing_raises_hfu_and_never_the_count_behind_mfu(phaze: Phaze) -> 
 
 def test_fused_attention_counts_the_scores_that_it_makes_again_as_hardware_flop_only(phaze: Phaze) -> None:
     fused = json.loads(phaze(*SMALL, "--batch", 64, "--attention", "fused", "--recompute", "none", "--json").out)
-    assert fused["run_flops_per_token"] - fused["flops_per_token"] == pytest.approx(2 * 8 * 1024 * 2048)
+    assert fused["run_flops_per_token"] - fused["flops_per_token"] == pytest.approx(8 * 1024 * 2049)
 
 
 def test_a_run_takes_whole_batches_and_is_priced_by_the_terms() -> None:
@@ -60,9 +63,31 @@ def test_a_run_takes_whole_batches_and_is_priced_by_the_terms() -> None:
     assert known["kwh"] == pytest.approx(11 * 1.1)
 
 
-def test_a_chip_without_a_price_is_priced_by_making_and_powering_it_and_says_so() -> None:
-    found = training_run(Budget(10**9, load_run_terms()), Pace(10**6, 36.0, 100), load_chip("tpu-v4"))
-    assert 0 < found["usd"] < found["device_hours"] and "without margins" in found["usd_basis"]
+@pytest.mark.parametrize("chip", sorted({*preset_names("chips"), *preset_names("silicon/chips")}))
+def test_dollars_of_a_run_are_a_rent_with_a_source_or_unknown(chip: str) -> None:
+    terms = load_run_terms()
+    found = training_run(Budget(10**9, terms), Pace(10**6, 36.0, 100), load_chip(chip))
+    price = dict(terms.prices).get(chip)
+    if price is None:
+        assert found["usd"] is None and "device_usd_per_hour" in found["usd_basis"] and chip in found["usd_basis"]
+        assert "USD unknown" in dict(training_rows(found))["1B tokens"]
+        return
+    assert found["usd"] == pytest.approx(found["device_hours"] * price)
+    sources = bundled("presets/ownership/default.toml")["sources"]
+    assert sources[f"device_usd_per_hour.{chip}"].startswith("https://")
+
+
+def test_a_chip_that_nobody_rents_out_is_not_a_twentieth_of_one_that_is_rented() -> None:
+    pace, budget = Pace(10**6, 36.0, 100), Budget(10**9, load_run_terms())
+    found = {chip: training_run(budget, pace, load_chip(chip))["usd"] for chip in ("h100", "mi300x", "gaudi3")}
+    assert found["gaudi3"] is None and 0.3 < found["mi300x"] / found["h100"] < 3
+
+
+def test_what_a_run_takes_is_printed_with_three_digits() -> None:
+    found = training_run(Budget(15 * 10**12, load_run_terms()), Pace(4_194_304, 6.03, 64), load_chip("h100"))
+    ((_, text), _) = training_rows(found)
+    for number in re.findall(r"[0-9][0-9,.]*", text):
+        assert len(number.replace(",", "").replace(".", "").strip("0")) <= 3, text
 
 
 def test_tokens_give_days_hours_money_energy_and_carbon_on_every_answer(phaze: Phaze, tmp_path: Path) -> None:

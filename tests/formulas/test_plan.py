@@ -123,12 +123,14 @@ def test_mfu_and_the_flop_of_a_token_are_as_stated() -> None:
     plan = api.price({**run, "devices": 8, "batch": 64, "plan": split}).document
     h, f, layers_, words, kv = 1024, 2816, 6, 32000, 4 * 64
     products = layers_ * (2 * h * h + 2 * h * kv + 3 * h * f) + words * h
-    token = between("plan.md", "for a decoder ", " FLOP a token (N parameters")
-    each = evaluate(token, {"N": products, "L": layers_, "h": h, "s": 2048})
+    token = {"N": products, "L": layers_, "h": h, "s": 2048}
+    each = evaluate(between("plan.md", "with a causal one ", " FLOP a token of a decoder (N parameters"), token)
     assert each == pytest.approx(plan["flops_per_token"], rel=1e-9)
+    full = evaluate(between("plan.md", "it would be ", " (full_flops_per_token)"), token)
+    assert full == pytest.approx(plan["full_flops_per_token"], rel=1e-9)
     mfu = between("plan.md", "MFU = ", ", where F counts")
     names = {
-        "F": each * 64 * 2048, "step time": plan["batch_s"], "devices in use": plan["devices_used"],
+        "F": each * 64 * 2048, "step time": plan["batch_s"], "devices": plan["devices"],
         "peak FLOP/s": api.chip("h100")["peak_flops"],
     }  # fmt: skip
     assert evaluate(mfu, names) == pytest.approx(plan["mfu"], rel=1e-6)

@@ -11,7 +11,7 @@ from typing import Any
 
 from .reading import require
 
-ZEROS = {0, 1, 2, 3}
+ZEROS = frozenset({0, 1, 2, 3})
 OPTIONS = frozenset({
     "tensor", "microbatch", "context", "context_way", "expert", "zero", "shard", "recompute", "attention", "family",
     "chunks", "headroom",

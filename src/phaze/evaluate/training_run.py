@@ -3,8 +3,8 @@
 batches      = ceil(tokens / tokens of a batch)
 days         = batches x batch time / 86,400 s
 device hours = devices of the job x hours, also of those that a plan leaves idle
-USD          = device hours x the terms' price of one; where they have none for the chip, manufacturing over its
-               lifetime and electricity: a cost without margins, hosts and network
+USD          = device hours x the terms' price of one; unknown where they have none for the chip, for what a device
+               costs to make is no price that anyone rents it at
 kWh          = device hours x power in use x PUE;  power in use is the plan's own energy where that was computed,
                else the published TDP, else the estimate of it, times the terms' utilisation
 kg CO2e      = kWh x grid intensity + manufacturing carbon over the lifetime, where the chip's technology is known
@@ -15,7 +15,7 @@ from typing import Any
 
 from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import Making, figures_of, making_of
+from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, RunTerms
 
 
@@ -50,19 +50,13 @@ def _power(chip: Chip, pace: Pace, terms: RunTerms) -> tuple[float | None, str]:
     return None, "neither TDP nor technology of the chip is known"
 
 
-def _usd(hours: float, kwh: float | None, chip: Chip, owned: Making | None, terms: RunTerms) -> tuple[Any, str]:
-    """Dollars, and what they are made of."""
+def _usd(hours: float, chip: Chip, terms: RunTerms) -> tuple[float | None, str]:
+    """Dollars, and what they are made of, or what to give where no price is known."""
     price = terms.price(chip.name)
-    if price is not None:
-        return hours * price, f"{price:g} USD a device hour"
-    if owned is None or kwh is None:
-        return None, "the terms have no price of a device hour, and no technology of the chip is known"
-    life_h = terms.terms.lifetime_years * HOURS_PER_YEAR
-    usd = owned.usd * hours / life_h + kwh * terms.terms.electricity_usd_per_kwh
-    return usd, (
-        f"manufacturing over {terms.terms.lifetime_years:g} years and electricity at "
-        f"{terms.terms.electricity_usd_per_kwh:g} USD a kWh, without margins, hosts and network"
-    )
+    if price is None:
+        known = f"the terms '{terms.name}' have no price of a device hour of {chip.name}"
+        return None, f"{known}; give one as device_usd_per_hour of --terms"
+    return hours * price, f"{price:g} USD a device hour"
 
 
 def training_run(budget: Budget, pace: Pace, chip: Chip) -> dict[str, Any]:
@@ -74,7 +68,7 @@ def training_run(budget: Budget, pace: Pace, chip: Chip) -> dict[str, Any]:
     power_w, power_basis = _power(chip, pace, terms)
     kwh = None if power_w is None else hours * power_w / 1e3 * terms.terms.power_usage_effectiveness
     owned = making_of(chip, terms.terms)
-    usd, usd_basis = _usd(hours, kwh, chip, owned, terms)
+    usd, usd_basis = _usd(hours, chip, terms)
     embodied = None
     if owned is not None:
         embodied = owned.kgco2e * hours / (terms.terms.lifetime_years * HOURS_PER_YEAR)

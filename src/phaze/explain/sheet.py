@@ -7,6 +7,7 @@ from rich.console import Console
 
 from phaze.report.axis_words import amount
 from phaze.report.terminal import paragraph, table
+from phaze.units import digits
 
 
 def _gain(gain: float) -> str:
@@ -66,7 +67,7 @@ def _flatness(console: Console, said: Mapping[str, Any]) -> None:
     for line in (
         _least(said, small, "The smallest", f"{small['area_mm2']:.1f} mm2"),
         _least(said, cool, "The least power", f"{cool['power_w']:.0f} W"),
-        _least(said, cheap, "The cheapest", f"{cheap['usd']:,.0f} USD"),
+        _least(said, cheap, "The cheapest", f"{digits(cheap['usd'])} USD"),
     ):
         paragraph(console, line, "")
     ends = [f"the {end['end']} {end['axis'].replace('_', ' ')}" for end in said["at_the_end_of"]]

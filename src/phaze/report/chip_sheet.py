@@ -8,7 +8,7 @@ from rich.markup import escape
 from phaze.hardware.chip import Chip
 from phaze.hardware.sheet import Sheet
 from phaze.report.terminal import facts, paragraph, shares, signed
-from phaze.units import show
+from phaze.units import digits, show
 
 
 def _parts(sheet: Sheet) -> list[tuple[str, str]]:
@@ -86,8 +86,8 @@ def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapp
     if sheet.ownership is not None:
         owned = sheet.ownership
         rows += [
-            ("making", f"{owned.making_usd:,.0f} USD, {owned.embodied_kgco2e:.0f} kgCO2e"),
-            ("running", f"{owned.energy_usd:,.0f} USD, {owned.operational_kgco2e:,.0f} kgCO2e over its life"),
+            ("making", f"{digits(owned.making_usd)} USD, {owned.embodied_kgco2e:.0f} kgCO2e"),
+            ("running", f"{digits(owned.energy_usd)} USD, {owned.operational_kgco2e:,.0f} kgCO2e over its life"),
         ]
     console.print(facts(rows))
     if sheet.parts_mm2 is not None:

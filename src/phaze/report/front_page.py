@@ -13,11 +13,11 @@ import numpy as np
 
 from phaze.dataclass import dataclass
 from phaze.report.answer_words import front_facts, front_warning
-from phaze.report.page.plan_view import digits
 from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered
 from phaze.report.page.search_view import gap_words
 from phaze.search.plan_words import split_words
+from phaze.units import digits
 
 # Figures of a chip beside the metrics: key, name, unit, what one unit is in the file's.
 FIGURES = (

@@ -13,7 +13,7 @@ from phaze.graph.refusals import refusals
 from phaze.hardware.formats import PLAIN
 from phaze.report.terminal import bar, facts, paragraph, table
 from phaze.search.plan_words import degree_words, offload_words, precision_words, shared_words, state_words
-from phaze.units import show, show_count
+from phaze.units import digits, show, show_count
 
 SHOWN_STAGES = 16
 """Stages that fit a terminal below the split."""
@@ -151,7 +151,7 @@ def _scaled(flops: float) -> str:
 
 
 def _known(value: float | None, unit: str, basis: str) -> str:
-    return f"{unit} unknown: {basis}" if value is None else f"{value:,.0f} {unit}"
+    return f"{unit} unknown: {basis}" if value is None else f"{digits(value)} {unit}"
 
 
 def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -160,11 +160,11 @@ def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         return []
     terms = run["terms"]
     usd, kwh = _known(run["usd"], "USD", run["usd_basis"]), _known(run["kwh"], "kWh", run["power_basis"])
-    carbon = "" if run["kgco2e"] is None else f", {run['kgco2e']:,.0f} kg CO2e"
+    carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
     known = [run["usd_basis"]] if run["usd"] is not None else []
     known += [run["power_basis"], f"PUE {terms['power_usage_effectiveness']:g}"] if run["kwh"] is not None else []
     known += [f"{terms['grid_kgco2e_per_kwh']:g} kg CO2e a kWh"] if run["kgco2e"] is not None else []
-    head = f"{run['days']:,.3g} days, {run['device_hours']:,.0f} device hours"
+    head = f"{run['days']:,.3g} days, {digits(run['device_hours'])} device hours"
     return [
         (f"{show_count(run['tokens'])} tokens", f"{head}, {usd}, {kwh}{carbon}"),
         ("terms", f"{terms['name']}: {'; '.join(known)}"),

@@ -11,10 +11,9 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from phaze.report.page.plan_view import digits
 from phaze.report.page.render import rendered
 from phaze.report.page.search_view import gap_words
-from phaze.units import Unit, show
+from phaze.units import Unit, digits, show
 
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 34, 34, 46

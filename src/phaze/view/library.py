@@ -15,9 +15,9 @@ from phaze.dataclass import dataclass
 from phaze.documents import parse
 from phaze.errors import PhazeError
 from phaze.files import read_text
-from phaze.report.page.plan_view import digits
 from phaze.report.page.search_view import gap_words
 from phaze.search.progress_file import PROGRESS
+from phaze.units import digits
 
 KINDS = (("search", "result.json"), ("front", "front.json"), ("sweep", "sweep.json"))
 JOURNAL = "journal.sqlite"

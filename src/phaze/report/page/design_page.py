@@ -5,7 +5,6 @@ from typing import Any
 
 from phaze.dataclass import dataclass
 from phaze.report.front_page import metric_words
-from phaze.report.page.plan_view import digits
 from phaze.report.page.render import rendered
 from phaze.report.page.rival import rival_of
 from phaze.report.page.search_page import chip_context, tasks_on, timelines_of
@@ -13,6 +12,7 @@ from phaze.report.page.search_view import EXACT, gap_words
 from phaze.report.view_model import searched
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
+from phaze.units import digits
 
 
 @dataclass(frozen=True, slots=True)

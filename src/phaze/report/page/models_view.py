@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.report.explanation_file import AloneTable, ExplanationTable
-from phaze.report.page.plan_view import badges, digits
+from phaze.report.page.plan_view import badges
 from phaze.report.page.rival import Rival
 from phaze.report.page.words import times_words
 from phaze.report.view_model import Story
-from phaze.units import show
+from phaze.units import digits, show
 
 HEADS = (
     ("Model", False),

@@ -13,7 +13,7 @@ const priced = () => {
   const days = of("tokens") / fact.tokens_per_s / 86400, hours = days * 24 * fact.devices;
   const usd = hours * of("usd"), mwh = hours * of("watts") * of("pue") / 1e6;
   const put = (name, text) => { for (const node of document.querySelectorAll('[data-cost="' + name + '"]')) node.textContent = text; };
-  const three = (value) => shown(Number(value.toPrecision(3)));
+  const three = (value) => Number.isFinite(value) ? shown(Number(value.toPrecision(3))) : "unknown";
   put("days", three(days)); put("hours", three(hours)); put("usd", three(usd)); put("mwh", three(mwh));
 };
 const deltas = () => {

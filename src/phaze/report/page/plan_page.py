@@ -27,7 +27,6 @@ from phaze.report.page.plan_view import (
     Speed,
     badges,
     cost_of,
-    digits,
     fit_of,
     gain_of,
     gib,
@@ -46,7 +45,7 @@ from phaze.report.page.time_view import (
 from phaze.report.run_sheet import batch_text, constants_text, flops_text, lever_rows
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
-from phaze.units import show
+from phaze.units import digits, show
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Saves
 from phaze.report.page.memory_view import Piece
 from phaze.search.plan_words import offload_words, shared_words
-from phaze.units import show, show_count
+from phaze.units import digits, show, show_count
 
 GIB = 2**30
 # What a run is priced for where no tokens were given.
@@ -103,11 +103,6 @@ class Gain:
     against: str
     rows: tuple[GainRow, ...]
     note: str
-
-
-def digits(value: float) -> str:
-    """A number with three digits: no estimate here is known to more."""
-    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def rate_words(value: float) -> str:
@@ -210,7 +205,9 @@ def cost_of(plan: Mapping[str, Any], chip: Chip, devices: int) -> Cost:
     watts = None if run["kwh"] is None else float(run["kwh"]) * 1e3 / hours / pue
     tokens = show_count(run["tokens"])
     carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
-    said = f"{tokens} tokens{carbon}. {run['usd_basis']}; {run['power_basis']}; PUE {pue:g}. Change any of them."
+    basis = "" if run["usd"] is None else f"{run['usd_basis']}; "
+    unknown = f"USD unknown: {run['usd_basis']}, or write it here. " if run["usd"] is None else ""
+    said = f"{tokens} tokens{carbon}. {unknown}{basis}{run['power_basis']}; PUE {pue:g}. Change any of them."
     return Cost(
         days=digits(run["days"]),
         hours=digits(run["device_hours"]),

@@ -12,13 +12,13 @@ from phaze.dataclass import dataclass
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.page.die import DieView, Outline
 from phaze.report.page.models_view import HEADS, known_columns, model_rows
-from phaze.report.page.plan_view import digits
 from phaze.report.page.rival import Rival, rival_from
 from phaze.report.page.search_view import BarRow, title_of
 from phaze.report.page.stacked_view import StackedTimes, stacked_times
 from phaze.report.page.words import times_words
 from phaze.report.view_model import Story
 from phaze.report.waterfall import Step
+from phaze.units import digits
 
 
 @dataclass(frozen=True, slots=True)

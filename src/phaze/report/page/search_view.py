@@ -8,11 +8,11 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.report.answer_words import network_words
 from phaze.report.explanation_file import ExplanationTable
-from phaze.report.page.plan_view import digits, percent
+from phaze.report.page.plan_view import percent
 from phaze.report.page.rival import Rival
 from phaze.report.page.words import counted, times_words
 from phaze.search.task import SearchJob
-from phaze.units import show
+from phaze.units import digits, show
 
 # The largest area that one exposure prints, 26 mm x 33 mm.
 RETICLE_MM2 = 858.0
@@ -121,7 +121,7 @@ def physical_of(job: SearchJob, result: Mapping[str, Any]) -> tuple[str, tuple[t
         ("process", str(result["setting"]["process"])),
         ("area", die + most["area"]),
         ("TDP, estimate", f"{chip['design_power_w']:.0f} W{most['power']}"),
-        ("manufacturing cost, estimate", f"{chip['making_usd']:,.0f} USD{most['usd']}"),
+        ("manufacturing cost, estimate", f"{digits(chip['making_usd'])} USD{most['usd']}"),
         ("HBM", f"{show(chip['hbm_bytes'], 'B')}, {show(chip['hbm_bytes_per_s'], 'B/s')}"),
         ("links", f"{show(chip['link_bytes_per_s'], 'B/s')} one way"),
         ("peak", f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s"),
