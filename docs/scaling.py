@@ -1,6 +1,7 @@
 """What the Ray engine costs, and what a search leaves to its workers.
 
 python docs/scaling.py               evaluates the same chips of bert-large in this process and on 1 and 2 Ray workers
+python docs/scaling.py --chips N     the same with N chips
 python docs/scaling.py --share NAME  searches NAME; the share of CPU time spent evaluating chips, the rest being serial
 
 Wall seconds are the least of three; CPU seconds are those of the workers, of the bridge and of the search itself, so
@@ -20,7 +21,7 @@ from phaze.search.engine_ray import RayEngine, session_of
 from phaze.search.evaluation import Evaluated, ScheduleMemo
 from phaze.search.ray_worker import Worker
 from phaze.search.run import Evaluate, in_process, search
-from phaze.search.state import State
+from phaze.search.state import SearchState
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
 from phaze.study.plain import default_study
@@ -43,7 +44,7 @@ def _workers(engine: RayEngine) -> list[int]:
     return [pid for pid in every if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Worker")]
 
 
-def _timed(engine: Evaluate, state: State, chips: list[int], pids: list[int]) -> tuple[float, list[float]]:
+def _timed(engine: Evaluate, state: SearchState, chips: list[int], pids: list[int]) -> tuple[float, list[float]]:
     """Wall seconds, and CPU seconds of each process, of one round from nothing."""
     before, own, start = [_cpu_s(pid) for pid in pids], time.process_time(), time.perf_counter()
     engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
@@ -60,7 +61,7 @@ def share(model: str) -> None:
     job, rounds = _job(model), list[tuple[int, float]]()
     in_process(search(replace(job, gap=0.5), scale_for(job)), [0], 0.0)  # kernels loaded
 
-    def timed(state: State, chips: list[int], cut: float) -> list[Evaluated]:
+    def timed(state: SearchState, chips: list[int], cut: float) -> list[Evaluated]:
         start = time.process_time()
         found = in_process(state, chips, cut)
         rounds.append((len(chips), time.process_time() - start))
@@ -81,10 +82,11 @@ def main() -> None:
     """Measure and print."""
     if sys.argv[1:2] == ["--share"]:
         return share(sys.argv[2])
+    count_of_chips = int(sys.argv[2]) if sys.argv[1:2] == ["--chips"] else CHIPS
     model = "bert-large"
     job = _job(model)
     state = search(job, scale_for(job))
-    chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:CHIPS]]
+    chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:count_of_chips]]
     in_process(replace(state, known=ScheduleMemo()), chips, float("inf"))
     plain = min(_timed(in_process, state, chips, []) for _ in range(3))
     print(f"{model}, {len(chips)} chips evaluated: in this process {plain[0]:.2f} s wall, {plain[1][0]:.2f} CPU s")
@@ -100,9 +102,9 @@ def main() -> None:
         )
     worker = Worker()
     worker.begin(state.common())
-    slips = [state.slip(chip) for chip in chips]
-    answers = [worker.open(slip, float("inf")) for slip in slips]
-    out, back = (sum(map(_bytes, some)) / len(chips) for some in (slips, answers))
+    items = [state.item(chip) for chip in chips]
+    answers = [worker.open(item, float("inf")) for item in items]
+    out, back = (sum(map(_bytes, some)) / len(chips) for some in (items, answers))
     news = _bytes([pair for answer in answers for pair in answer[1]]) / len(chips)
     print(
         f"bytes: {_bytes(state.common()):,} once a machine; a chip {out:,.0f} there and {back:,.0f} back, of which "

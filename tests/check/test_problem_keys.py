@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from phaze.check.restricted import OPTIONS
 from phaze.study.load import question_of, study_of
 from tests.check.problem_keys import documented, tables
 
 # Tables that stand only in some questions: the chip of a plan whose attention kernels were measured, degrees above 1,
-# state that some ranks share out, a token budget.
+# state that some ranks share out, a token budget, options that restrict a plan.
 SOMETIMES = {
+    *(("restricted", option) for option in OPTIONS),
     ("models[].training", "shards"),
     ("models[].configurations[]", "shard"),
     *(("models[].graphs[]", key) for key in ("context", "context_way", "expert", "expert_tensor")),

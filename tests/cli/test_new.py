@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from phaze.hardware.library import preset_names
 from tests.cli.test_commands import Phaze
 
-GOALS = [("n5", 800, 700), ("n7", 600, 400), ("paper-22nm", 300, 300)]
+GOALS = [("n3", 800, 1000), ("n5", 800, 700), ("n7", 600, 400), ("paper-22nm", 300, 300)]
 
 
 def made(phaze: Phaze, *arguments: object) -> str:
@@ -54,6 +55,27 @@ def test_a_new_space_has_dies_of_at_most_a_reticle(
     monkeypatch.chdir(tmp_path)
     found = phaze("new", "space", "--area", 900)
     assert found.code == 2 and "858 mm2" in found.err and not Path("my-space.toml").exists()
+
+
+def test_a_new_study_keeps_every_model_that_is_named(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["llama2-7b", "bert-large", "gpt2-xl"]
+    made(phaze, "study", *(word for name in names for word in ("--model", name)))
+    assert tomllib.loads(Path("my-study.toml").read_text(encoding="utf-8"))["models"] == names
+    again = phaze("new", "study", "--model", "gpt2-xl", "--model", "gpt2-xl", "--out", "twice.toml")
+    assert again.code == 2 and "named twice" in again.err and not Path("twice.toml").exists()
+
+
+def test_every_bundled_process_of_clusters_can_be_started_from(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for space in preset_names("silicon/spaces"):
+        node = space.removesuffix("-reticle")
+        made(phaze, "study", "--node", node, "--out", f"{node}.toml")
+        assert phaze("study", "check", f"{node}.toml").code == 0
 
 
 @pytest.mark.slow

@@ -285,3 +285,49 @@ def test_an_exported_plan_read_back_is_priced_as_it_was(
     again = against_document(launched, document, "calibrated")
     assert again["plan"]["batch_s"] == pytest.approx(document["batch_s"], rel=1e-9)
     assert again["differences"] == [] and again["flags"]["changes"] == []
+
+
+RUN = {
+    "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene", "stack": "megatron-2021",
+    "devices": 8, "batch": 32, "plan": {"tensor": 2, "pipeline": 1, "data": 4, "microbatch": 2},
+}  # fmt: skip
+
+
+def test_a_plan_document_is_a_plan_to_compare_with(phaze: Phaze, tmp_path: Path) -> None:
+    sizes = ",".join(f"{key}={value}" for key, value in GPT.items())
+    job = ("--gpt", sizes, "--chip", "a100-80gb", "--devices", 8, "--batch", 32)
+    narrow = json.loads(phaze("plan", *job, "--tensor", 4, "--microbatch", 1, "--json").out)
+    (tmp_path / "plan.json").write_text(json.dumps(narrow))
+    found = phaze("plan", "--against", tmp_path / "plan.json", "--json")
+    assert found.code == 0, found.err
+    document = json.loads(found.out)
+    given = document["against"]["plan"]
+    assert given["batch_s"] == pytest.approx(narrow["batch_s"]) and given["tensor"] == 4
+    assert document["batch_s"] < given["batch_s"] and "restricted" not in document["job"]
+
+
+def test_a_run_without_a_cluster_stands_in_that_of_its_chip(phaze: Phaze, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({key: value for key, value in RUN.items() if key != "cluster"}))
+    found = phaze("plan", "--against", tmp_path / "run.json", "--json")
+    assert found.code == 0, found.err
+    assert json.loads(found.out)["job"]["cluster"] == "selene"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"batch": "NaN"}, "batch: 'NaN' cannot be used"),
+        ({"plan": 3}, "plan: 3 is of the wrong type; give a table"),
+        ({"gpt": 3}, "gpt: 3 is of the wrong type; give a table"),
+        ({"chip": 3}, "chip: 3 is of the wrong type"),
+        ({"devices": "x"}, "devices: 'x' is of the wrong type"),
+        ({"schema": "phaze.plan/1"}, "this key is missing"),
+        ({"schema": "phaze.plan/1", "job": 3}, "this key is missing"),
+    ],
+)
+def test_a_fault_of_a_run_to_compare_with_is_one_sentence(
+    change: dict[str, Any], said: str, phaze: Phaze, tmp_path: Path
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({**RUN, **change}))
+    found = phaze("plan", "--against", tmp_path / "run.json")
+    assert found.code == 2 and said in found.err and found.err.count("\n") == 1, found.err

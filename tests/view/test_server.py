@@ -3,9 +3,12 @@
 import http.client
 import json
 import os
+import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -46,6 +49,20 @@ def server(root: Path) -> Iterator[ViewServer]:
     yield served
     served.shutdown()
     served.server_close()
+
+
+def test_a_strange_token_and_a_reader_that_goes_leave_no_traceback(
+    server: ViewServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for path in ("/?token=%C3%A9%F0%9F%98%80", "/?token=", "/"):
+        assert asked(server, path, Cookie="phaze-view=1")[0] == 403
+    for text in (b"GET / HTTP/1.1\r\nHost: x\r\n", b"GET /?token=x HTTP/1.1\r\n\r\n" * 50, b""):
+        with socket.create_connection(("127.0.0.1", server.server_port)) as link:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset, not closed
+            link.sendall(text)
+            sleep(0.05)
+    assert asked(server, "/")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def asked(server: ViewServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, Any]:

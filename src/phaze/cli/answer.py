@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from phaze.api.given import file_fault, option_of
 from phaze.api.values import NothingFitsError
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
+from phaze.cli.output import UnwritableError, silence, unwritten
 from phaze.cli.stale import is_stale, remove_caches
 from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
 from phaze.report.progress import on_standard_error
@@ -181,7 +183,9 @@ def _failure(sentence: str, document: Mapping[str, Any], code: int, as_json: boo
     if as_json:
         from phaze.documents import dumps
 
-        sys.stdout.write(dumps(document) + "\n")
+        with suppress(OSError):  # a reader that has gone, or a full disk: the sentence is out
+            sys.stdout.write(dumps(document) + "\n")
+            sys.stdout.flush()
     return code
 
 
@@ -193,6 +197,7 @@ def exit_code_of(app: typer.Typer, arguments: list[str], interrupted: Callable[[
     as_json = "--json" in arguments
     try:
         code = app(args=arguments or ["--help"], prog_name="phaze", standalone_mode=False)
+        sys.stdout.flush()
     except typer.Exit as stop:
         code = stop.exit_code
     except (typer.Abort, KeyboardInterrupt):
@@ -218,10 +223,12 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
         more = fault.document if isinstance(fault, InfeasibleError) else {}
         return _failure(one_line(str(fault)), {"error": one_line(str(fault)), **more}, fault.exit_code, as_json)
     if isinstance(fault, BrokenPipeError | SystemExit):  # the reader has gone; Typer turns some of these into an exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 0
     if not isinstance(fault, Exception) or os.environ.get("PHAZE_TRACEBACK"):
         raise fault
+    if isinstance(fault, UnwritableError):
+        return unwritten(fault)
     if isinstance(fault, OSError) and (said := file_fault(fault)) is not None:
         return _failure(str(said), {"error": str(said)}, said.exit_code, as_json)
     if is_stale(fault):

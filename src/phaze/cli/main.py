@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from phaze.cli.interrupt import CODE, Interrupt
+from phaze.cli.output import open_streams, printed
 
 if TYPE_CHECKING:
     import typer
@@ -33,13 +34,11 @@ def _code(arguments: list[str], interrupt: Interrupt) -> int:
     if arguments in ([], ["--help"]):
         from phaze.cli.tour import show_tour
 
-        show_tour()
-        return 0
+        return printed(show_tour)
     if arguments == ["--version"]:
         from phaze import __version__
 
-        sys.stdout.write(f"phaze {__version__}\n")
-        return 0
+        return printed(lambda: sys.stdout.write(f"phaze {__version__}\n"))
     from phaze.cli.answer import exit_code_of
     from phaze.cli.commands import application_for
 
@@ -59,6 +58,7 @@ def _leave(ended: list[int]) -> None:
 def main() -> None:
     """Entry point of the ``phaze`` script."""
     gc.set_threshold(*COLLECTIONS)
+    open_streams()
     ended: list[int] = []
     # Registered first and so called last: when threads have ended and what libraries do at the end is done. Where
     # something was registered before, which would come after it, the interpreter winds up as it always does.

@@ -24,10 +24,10 @@ TRIES = (
     ("model", "phaze graph --model {file}:build"),
 )
 Kind = Annotated[str, typer.Argument(help="study, space, chip, cluster, stack or model.")]
-NodeName = Annotated[str, typer.Option("--node", help="The process: n5, n7 or paper-22nm.")]
+NodeName = Annotated[str, typer.Option("--node", help="The process: n3, n5, n7 or paper-22nm.")]
 Area = Annotated[str, typer.Option("--area", help="Area limit of a chip, in mm2.")]
 Power = Annotated[str, typer.Option("--power", help="Power limit of a chip (TDP), in W.")]
-ModelName = Annotated[str, typer.Option("--model", help="The model of a study.")]
+ModelNames = Annotated[list[str] | None, typer.Option("--model", help="A model of a study; may be repeated.")]
 Out = Annotated[str | None, typer.Option("--out", help="The file; default my-<kind>.toml, or my_model.py.")]
 
 
@@ -47,7 +47,7 @@ def new(
     node: NodeName = "n5",
     area: Area = "800 mm2",
     power: Power = "700 W",
-    model: ModelName = "llama2-7b",
+    model: ModelNames = None,
     out: Out = None,
 ) -> Answer:
     """Write a commented template that works unchanged and explains each line.
@@ -56,7 +56,7 @@ def new(
     phaze new chip --out small.toml --area 300 --power 250 · phaze new model
     """
     from phaze.files import write_whole
-    from phaze.study.starters import NODES, Goal, in_a_line, texts_of
+    from phaze.study.starters import NODES, USUAL_MODEL, Goal, in_a_line, texts_of
 
     tries = dict(TRIES)
     if kind not in tries:
@@ -67,7 +67,8 @@ def new(
     ending = ".py" if kind == "model" else ".toml"
     if not file.endswith(ending):
         raise InputError("--out", f"'{file}' is not a name for a {kind}", f"let it end in {ending}")
-    for option, text in (("--out", file), ("--model", model)):
+    models = tuple(model or [USUAL_MODEL])
+    for option, text in (("--out", file), *(("--model", name) for name in models)):
         if not text.isprintable():
             raise InputError(
                 option, f"{text!r} cannot be written to a line of a file", "give printable characters alone"
@@ -76,7 +77,7 @@ def new(
     name = plain[:LONGEST_NAME].strip("-") or f"my-{kind}"
     area_mm2 = told("--area", area, lambda text: _quantity(text, "mm2"))
     power_w = told("--power", power, lambda text: _quantity(text, "W"))
-    texts = texts_of(kind, Goal(name, node, area_mm2, power_w, model), file)
+    texts = texts_of(kind, Goal(name, node, area_mm2, power_w, models), file)
     for path in texts:
         if Path(path).exists():
             raise InputError(path, "this file already exists", "give another --out, or move it away")

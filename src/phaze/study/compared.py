@@ -59,7 +59,9 @@ def compared(
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)
     base = ChipToCompare(job.baseline or job.space.chip_named(job.objective.baseline))
-    others = [ChipToCompare(named_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
+    named = [ChipToCompare(named_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
+    # The baseline is there anyway, and a chip that is named twice is one chip.
+    others = [chip for place, chip in enumerate(named) if chip not in [base, *named[:place]]]
     given = [] if rows_of is None else chip_rows(rows_of, [task.name for task in job.models])
     others += [ChipToCompare(chip_of_row(row, job)) for row in given]
     plans = [None] * (1 + len(others) - len(given)) + [row.plan for row in given]

@@ -133,7 +133,7 @@ STUDY = """# A study: which chip trains the models best. Check it: phaze study c
 schema = "phaze.study/1"
 name = "{name}"                      # the run lies in runs/{name}
 rules = "{rules}"                    # cluster: levels, software stacks, Adam; icml24: the paper's flat network
-models = [{model}]                   # also file.py:function, a config.json or its folder, a graph file
+models = {models}                   # also file.py:function, a config.json or its folder, a graph file
 space = {space}                      # beside this file
 {memory}
 

@@ -32,6 +32,8 @@ from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_S
 
 MOST_CORES = 4096
 """The most of the spaces that are bundled."""
+USUAL_MODEL = "llama2-7b"
+"""The model of a study where none is named."""
 UNLIMITED_W = 1e6
 """More than any chip draws."""
 
@@ -50,6 +52,7 @@ class Node:
 
 NODES: Mapping[str, Node] = MappingProxyType(
     {
+        "n3": Node("n3-reticle-base", "nvl72", "cluster", "100 MiB", "50 MiB", ("450 GB/s", "900 GB/s", "1800 GB/s")),
         "n5": Node("h100", "dgx-h100", "cluster", "50 MiB", "25 MiB", ("225 GB/s", "450 GB/s", "900 GB/s")),
         "n7": Node("a100-80gb", "selene", "cluster", "40 MiB", "20 MiB", ("150 GB/s", "300 GB/s", "600 GB/s")),
         "paper-22nm": Node("tpu-v4-paper", "paper-flat", "icml24", "32 MiB"),
@@ -59,13 +62,13 @@ NODES: Mapping[str, Node] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is started: its name, the node, the most area and power of a chip, and the model it is for."""
+    """What is started: its name, the node, the most area and power of a chip, and the models it is for."""
 
     name: str
     node: str = "n5"
     area_mm2: float = 800.0
     power_w: float = 700.0
-    model: str = "llama2-7b"
+    models: tuple[str, ...] = (USUAL_MODEL,)
 
     @property
     def of_node(self) -> Node:
@@ -80,7 +83,7 @@ class Goal:
             "node": self.node,
             "area": f"{self.area_mm2:g}",
             "power": f"{self.power_w:g}",
-            "model": json.dumps(self.model, ensure_ascii=False),
+            "models": json.dumps(list(self.models), ensure_ascii=False),
             "base": self.of_node.base,
             "cluster": self.of_node.cluster,
             "rules": self.of_node.rules,
@@ -177,8 +180,12 @@ def texts_of(kind: str, goal: Goal, file: str) -> dict[str, str]:
     if kind == "chip":
         return {file: chip_text(goal, called)}
     if kind == "study":
-        if not is_place(goal.model):
-            entry_of(goal.model)
+        for model in goal.models:
+            if not is_place(model):
+                entry_of(model)
+        twice = next((model for model in goal.models if goal.models.count(model) > 1), None)
+        if twice is not None:
+            raise InputError("--model", f"'{twice}' is named twice", "name each model once")
         space = f"{file.removesuffix('.toml')}-space.toml"
         beside = json.dumps(space.rsplit("/", 1)[-1], ensure_ascii=False)
         memory = f'hbm = ["{goal.values()["hbm"]}"]                      # memory sizes to try'

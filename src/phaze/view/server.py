@@ -6,6 +6,7 @@ then in a cookie that scripts cannot read and other sites do not send. Pages are
 """
 
 import re
+import sys
 from collections.abc import Callable
 from hmac import compare_digest
 from http.cookies import CookieError, SimpleCookie
@@ -46,6 +47,11 @@ class ViewServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), ViewHandler)
         self.hosts = frozenset({f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}"})
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A reader that has gone is no fault of the server; of any other fault there is a traceback."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
     @property
     def address(self) -> str:
         """What to open in a browser."""
@@ -77,9 +83,9 @@ class ViewHandler(BaseHTTPRequestHandler):
         asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if self.headers.get("Host", "") not in self.server.hosts:
             return self._send(403, HTML, "this address is not served")
-        if compare_digest(asked.get("token", ""), self.server.token):
+        if self._is_token(asked.get("token", "")):
             return self._welcome(parts.path)
-        if not compare_digest(self._cookie(), self.server.token):
+        if not self._is_token(self._cookie()):
             return self._send(403, HTML, "open the address that phaze view printed: it holds the token")
         try:
             self._answer(parts.path.strip("/").split("/"), asked)
@@ -109,6 +115,10 @@ class ViewHandler(BaseHTTPRequestHandler):
             self._send(404, HTML, fault_page("There is no such run here."))
         else:
             self._send(200, *page())
+
+    def _is_token(self, text: str) -> bool:
+        """Compared as bytes: texts that are not ASCII are refused by the comparison of texts."""
+        return compare_digest(text.encode("utf-8", "backslashreplace"), self.server.token.encode())
 
     def _cookie(self) -> str:
         try:

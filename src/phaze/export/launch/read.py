@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from phaze.dataclass import dataclass
-from phaze.documents import notation_of, parse
+from phaze.documents import check, notation_of, parse
 from phaze.errors import InputError
-from phaze.evaluate.run_file import read_run
+from phaze.evaluate.run_file import RunFile, read_run
 from phaze.export.launch.deepspeed import deepspeed_launch, is_deepspeed
 from phaze.export.launch.maxtext import maxtext_launch
 from phaze.export.launch.megatron import megatron_launch
+from phaze.export.launch.planned import is_plan, run_of_plan
 from phaze.export.launch.torchtitan import torchtitan_launch
 from phaze.export.launch.values import LAUNCH_FILES, Launch
 from phaze.files import read_text
 from phaze.graph.zoo import ZOO
+from phaze.hardware.library import load_chip
 
 MODELS = ("model", "gpt", "llama", "moe", "graph")
 
@@ -57,8 +59,7 @@ def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
     if head.startswith("{") and is_deepspeed(raw := parse(text, "json", where)):
         return _launched(deepspeed_launch(raw, where), told, usual_cluster, where)
     if head.startswith("{") or (notation_of(path, text) == "toml" and "phaze.run/1" in text):
-        run, where = read_run(path)
-        return Launched(_agreed(run, told, where), "run", where)
+        return _given_run(path, told)
     if path.endswith(".toml"):
         launch = torchtitan_launch(parse(text, "toml", where), where, told.devices)
     elif path.endswith((".yml", ".yaml")):
@@ -66,6 +67,21 @@ def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
     else:
         launch = megatron_launch(text, where)
     return _launched(launch, told, usual_cluster, where)
+
+
+def _given_run(path: str, told: Told) -> Launched:
+    """A run, or a plan's document as the run that it plans, checked; where it names no cluster, the chip's."""
+    run, where = read_run(path)
+    run, assumed = run_of_plan(run, where) if is_plan(run) else (run, ())
+    chip, cluster = run.get("chip", told.chip), run.get("cluster", told.cluster)
+    if isinstance(chip, str):
+        run["chip"], usual = chip, load_chip(chip).cluster
+        run["cluster"] = cluster or usual
+        if run["cluster"] is None:
+            raise InputError("--cluster", f"the chip '{chip}' names no default cluster", "name one: phaze clusters")
+    run = _agreed(run, told, where)
+    check(RunFile, run, where)
+    return Launched(run, "run", where, (), assumed)
 
 
 def _agreed(run: dict[str, Any], told: Told, where: str) -> dict[str, Any]:

@@ -127,6 +127,9 @@ def cluster_space_of(file: ClusterSpaceFile, reader: Reader = read_text) -> Clus
     if base.technology is None:
         seen = f"the chip '{file.base}' names no technology"
         raise InputError(f"{file.name}: base", seen, "choose one that does")
+    if base.built.dies > 1 or base.built.base_dies:
+        seen = f"the chip '{file.base}' has {base.built.dies + base.built.base_dies} dies"
+        raise InputError(f"{file.name}: base", seen, "choose one of a single die: so are the chips of a space")
     if base.hbm.generation is None:
         raise InputError(f"{file.name}: base", f"the chip '{file.base}' has no HBM", "choose one that does")
     node = load_node(base.technology, reader)

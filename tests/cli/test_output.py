@@ -1,0 +1,37 @@
+"""Where standard output takes nothing there is a sentence and an exit code, never a traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = [
+    ("--help",),
+    ("--version",),
+    ("models",),
+    ("models", "--json"),
+    ("plan", "--help"),
+    ("estimate", "--gemm", "1x64x64x64", "--chip", "h100", "--json"),
+    ("place", "/nope.json", "--json"),
+]
+PHAZE = (sys.executable, "-c", "from phaze.cli.main import main; main()")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_sentence(
+    command: tuple[str, ...], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123 - a device
+        ran = subprocess.run([*PHAZE, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 2 and "no space left on device" in ran.stderr and "Traceback" not in ran.stderr
+    assert all(line.startswith("phaze: ") for line in ran.stderr.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_closed_output_swallows_the_answer(command: tuple[str, ...]) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *PHAZE, *command]
+    ran = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == (2 if "/nope.json" in command else 0) and "Traceback" not in ran.stderr
+    assert ran.stderr == ("phaze: /nope.json: there is no such file.\n" if "/nope.json" in command else "")
