@@ -108,7 +108,7 @@ def _priced(launched: Launched, changes: Mapping[str, Any], basis: Basis, memo: 
     plan = {**launched.run["plan"], **{key: value for key, value in changes.items() if key != "attention"}}
     if changes:
         plan.pop("blocks", None)
-    if plan["recompute"] == "by stage":
+    if plan.get("recompute") == "by stage":
         return None
     run = {**launched.run, "plan": plan} | {key: value for key, value in changes.items() if key == "attention"}
     try:
