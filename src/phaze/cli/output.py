@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from io import StringIO
 from typing import Any, TextIO
 
 UNWRITTEN = 2
@@ -45,8 +46,8 @@ def open_streams() -> None:
     error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
-    sys.stdout = Output(sys.stdout)  # type: ignore[assignment]
+            setattr(sys, name, StringIO())
+    sys.stdout = Output(sys.stdout)
 
 
 def silence() -> None:

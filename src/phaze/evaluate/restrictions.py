@@ -6,7 +6,7 @@ degrees and microbatches that the model allows, every stage of ZeRO, recompute s
 the stack with any number of chunks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -68,7 +68,7 @@ def _listed(values: Any, last: str = "or") -> str:
 
 def restriction_words(restricted: Mapping[str, Any]) -> list[str]:
     """Each restriction in the field's words."""
-    said = {
+    said: dict[str, Callable[[Any], str]] = {
         "tensor": lambda value: f"TP {_listed(value)}",
         "microbatch": lambda value: f"microbatch {_listed(value)}",
         "context": lambda value: f"CP {_listed(value)}",
