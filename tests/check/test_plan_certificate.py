@@ -47,6 +47,25 @@ def test_the_best_of_fewer_choices_is_not_proved_best(proof: Path, slower: Path,
     assert "nothing shows" in check(papers.write(tmp_path)).wrong
 
 
+def test_a_plan_that_needs_a_little_more_memory_than_there_is_is_refused(proof: Path, tmp_path: Path) -> None:
+    papers, plan = Papers(proof), json.loads((proof / "plan.json").read_text())
+    least = int(0.7 * max(stage["memory_bytes"] for stage in plan["stages"]))
+    papers.problem["hbm_bytes"] = [least]
+    papers.problem["chip"]["hbm"]["size_bytes"] = least
+    assert "does not fit" in check(papers.write(tmp_path)).wrong
+
+
+def test_a_plan_of_a_stage_of_zero_that_was_not_searched_is_refused(tmp_path: Path) -> None:
+    degrees = ("--microbatch", "2", "--tensor", "1", "--devices", "8")
+    papers = Papers(planned(tmp_path / "none", *degrees, "--zero", "0"))
+    faster = Papers(planned(tmp_path / "first", *degrees, "--zero", "1"))
+    assert faster.certificate["best"] < papers.certificate["best"]
+    papers.answer["models"] = faster.answer["models"]
+    papers.claim(faster.certificate["best"])
+    (tmp_path / "lie").mkdir()
+    assert "answer.zero" in check(papers.write(tmp_path / "lie")).wrong
+
+
 @pytest.mark.parametrize("name", every_day(PLAN_REFUSED))
 def test_a_forged_plan_is_refused(name: str, proof: Path, tmp_path: Path) -> None:
     papers = Papers(proof)
