@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from phaze.check.verdict import check
+from phaze.cli.answer import exit_code_of
+from phaze.cli.main import app
+from phaze.evaluate.prices import KnownPrices, LevelPrices
 from tests.check.conftest import JOB, planned
 from tests.check.forge import Papers, every_day
 from tests.check.plan_forgeries import PLAN_NOT_KNOWN, PLAN_REFUSED
@@ -64,6 +67,47 @@ def test_a_plan_of_a_stage_of_zero_that_was_not_searched_is_refused(tmp_path: Pa
     papers.claim(faster.certificate["best"])
     (tmp_path / "lie").mkdir()
     assert "answer.zero" in check(papers.write(tmp_path / "lie")).wrong
+
+
+SITES = """
+schema = "phaze.cluster/1"
+name = "sites"
+title = "two sites"
+devices = 8
+[[levels]]
+name = "site"
+kind = "switch"
+size = 4
+bandwidth = "300 GB/s"
+latency = "1 us"
+[[levels]]
+name = "between"
+kind = "switch"
+size = 2
+bandwidth = "1 MB/s"
+latency = "10 ms"
+"""
+
+
+def test_what_ties_take_over_a_slow_link_leaves_no_plan_open(tmp_path: Path) -> None:
+    (tmp_path / "sites.toml").write_text(SITES)
+    sites = ("--cluster", str(tmp_path / "sites.toml"), "--stack", "megatron-core")
+    assert check(planned(tmp_path / "true", *sites, "--tensor", "1", "--microbatch", "1")).holds
+
+
+def test_a_plan_of_two_sites_that_sends_for_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sites.toml").write_text(SITES)
+    asked = ["plan", "--model", "llama2-7b", "--chip", "a100-80gb", "--devices", "8", "--batch", "32"]
+    asked += ["--sequence", "128", "--cluster", str(tmp_path / "sites.toml"), "--stack", "megatron-core"]
+    asked += ["--tensor", "1", "--microbatch", "1", "--certificate"]
+    true, free = tmp_path / "true", tmp_path / "free"
+    assert exit_code_of(app, [*asked, str(true)]) == 0 and check(true).holds
+    for prices in (LevelPrices, KnownPrices):
+        monkeypatch.setattr(prices, "transfer_s", lambda self, level, sizes: 0.0 * sizes)
+    assert exit_code_of(app, [*asked, str(free)]) == 0
+    faster, slower = (json.loads((folder / "plan.json").read_text()) for folder in (free, true))
+    assert faster["pipeline"] > 1 and faster["batch_s"] < slower["batch_s"]
+    assert check(free).wrong and not check(free).holds
 
 
 @pytest.mark.parametrize("name", every_day(PLAN_REFUSED))

@@ -154,5 +154,7 @@ def least_of_row(space: Space, row: Row, chip: Chipwise, goal: float) -> float:
             more = _tied(space, shape, chip)
             own = _stages(space, shape, row.rounds, chip)
             laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
-            goal = _least(own, laps, share, goal - more) + more
+            # Taking off and adding what ties take would lose the goal's last digits.
+            least = _least(own, laps, share, goal - more)
+            goal = least + more if least < goal - more else goal
     return goal
