@@ -192,6 +192,8 @@ def searched_split(task: "ModelTask", found: Mapping[str, Any], study: "StudyFil
 
 def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
     """A plan's document (``phaze.plan/1``) with its job."""
+    if document.get("sequence") == 1:
+        raise InputError(opened.model.name, "the model has no sequence, and what these frameworks train has one")
     job, model = opened.job, opened.model
     sizes = _known(model.name)
     if job.family is not None and job.sizes is not None:

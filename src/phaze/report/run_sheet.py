@@ -107,16 +107,23 @@ def left_text(left: Mapping[str, Any]) -> str:
     return f"{share}{kept}{fits}; estimates are off by {band['median']:.0%} (median) to {band['ninetieth']:.0%} (90th)"
 
 
+def unit_of(document: Mapping[str, Any]) -> str:
+    """What a plan's throughput counts: tokens, or samples where the model has no sequence."""
+    return "samples" if document["sequence"] == 1 else "tokens"
+
+
 def batch_text(document: Mapping[str, Any]) -> str:
-    """A batch in sequences and in tokens."""
+    """A batch in sequences and in tokens, or in samples."""
     batch, sequence = document["batch"], document["sequence"]
+    if unit_of(document) == "samples":
+        return f"{batch:,} samples"
     asked = document.get("requested_batch_tokens")
     rounded = "" if asked in (None, batch * sequence) else f" ({show_count(asked)} requested, rounded)"
     return f"{batch:,} sequences of {sequence:,} tokens, {show_count(batch * sequence)}{rounded}"
 
 
 def rate_text(document: Mapping[str, Any]) -> str:
-    """Tokens a second, of all devices and of one."""
+    """Tokens or samples a second, of all devices and of one."""
     rate, each = document["tokens_per_s"], document["tokens_per_s_per_device"]
     return (
         f"{rate:,.0f} a second, {each:,.0f} a device" if each >= 100 else f"{rate:,.4g} a second, {each:.3g} a device"
@@ -209,7 +216,7 @@ def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> N
                 ("step time", f"{show(document['batch_s'], 's')}{band}"),
                 *([("GEMM rate", rate)] if rate else []),
                 ("global batch", batch_text(document)),
-                ("tokens", rate_text(document)),
+                (unit_of(document), rate_text(document)),
                 ("cluster", document["cluster"]["label"]),
                 ("MFU, HFU", mfu_text(document)),
                 *idle_rows(document),
@@ -284,4 +291,4 @@ def show_what_if(console: Console, document: Mapping[str, Any]) -> None:
             else (row["label"], f"{row['tokens_per_s_per_device']:,.4g}", f"{row['mfu']:.1%}", row["plan"])
             for row in group["rows"]
         ]
-        console.print(table((group["axis"], "tokens/s a device", "MFU", "plan"), rows, left=1))
+        console.print(table((group["axis"], f"{unit_of(document)}/s a device", "MFU", "plan"), rows, left=1))

@@ -64,6 +64,8 @@ class Facts:
     def length(self, asked: int | None) -> int:
         """The sequence to use: its own if none is asked for."""
         length = self.sequence if asked is None else asked
+        if self.fixed and self.sequence == 1 != length:
+            raise InputError("--sequence", f"{self.name} has no sequence: it is planned in samples", "leave it out")
         if self.fixed and length != self.sequence:
             raise InputError("--sequence", f"{self.name} always has {self.sequence} positions, not {length}")
         if length < 1:

@@ -2,7 +2,7 @@
 
 The function may take ``microbatch`` and ``sequence``; it is then called with what a trace asks for. Where it takes no
 microbatch, the first dimension of its example inputs is one, and every input that has it is resized; where it takes
-no sequence, the sequence is that of its example inputs.
+no sequence, the sequence is that of its example inputs, 1 where these have none (images).
 """
 
 import copy
@@ -32,6 +32,8 @@ from phaze.graph.torch.program import Program, Shape, Source
 RETURNS = "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
 SIZES = ("microbatch", "sequence")
 MICROBATCH = "let the function take microbatch=1 and make its inputs, and what its loss compares with, from that"
+# Dimensions of an input of features that has a sequence: batch, sequence, width.
+SEQUENCES_OF_FEATURES = 3
 # Where the function takes a sequence and names no usual one.
 USUAL_SEQUENCE = 4096
 
@@ -175,6 +177,14 @@ def _batched(inputs: Any, microbatch: int, size: int) -> Any:
     return tuple(_batched(value, microbatch, size) for value in inputs)
 
 
+def sequence_of(first: torch.Tensor) -> int:
+    """The length of the sequences of a model's first input: of tokens (batch, sequence), or of features (batch,
+    sequence, width). Images, latents and rows of features are samples, each of them one: what is their second
+    dimension is no sequence."""
+    tokens = first.dim() > 1 and not first.is_floating_point()
+    return int(first.shape[1]) if tokens or first.dim() == SEQUENCES_OF_FEATURES else 1
+
+
 def user_source(text: str) -> Source:
     """A source from ``path.py:function`` or ``package.module:function``; the code is run."""
     function = _function(text)
@@ -183,7 +193,7 @@ def user_source(text: str) -> Source:
     first = next(value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor))
     batch = int(first.shape[0]) if first.dim() else 1
     free = "sequence" in function.takes
-    length = function.sequence if free else int(first.shape[1]) if first.dim() > 1 else 1
+    length = function.sequence if free else sequence_of(first)
     plan: Plan | None = None if styles is None else translate(styles, text)
 
     def build(shape: Shape) -> Program:
@@ -228,7 +238,7 @@ def module_source(name: str, module: Any, inputs: Any, loss: Any) -> Source:
     if not tensors:
         raise InputError(name, "the inputs hold no tensor", "give a tensor, a tuple or a dict of arguments")
     first = tensors[0]
-    batch, length = (int(first.shape[0]) if first.dim() else 1), (int(first.shape[1]) if first.dim() > 1 else 1)
+    batch, length = (int(first.shape[0]) if first.dim() else 1), sequence_of(first)
 
     def build(shape: Shape) -> Program:
         bare, batched = _bare(module), _batched(_like(inputs), shape.microbatch, batch)

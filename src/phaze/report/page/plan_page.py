@@ -42,7 +42,7 @@ from phaze.report.page.time_view import (
     timeline_numbers,
     timeline_view,
 )
-from phaze.report.run_sheet import batch_text, constants_text, flops_text, lever_rows
+from phaze.report.run_sheet import batch_text, constants_text, flops_text, lever_rows, unit_of
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
 from phaze.units import digits, show
@@ -281,6 +281,7 @@ def plan_page(
         "where": f"{job.devices:,} × {chip.name}",
         "network": setting.cluster.label,
         "software": f"{setting.stack.name}, {precision}, {job.optimizer}, {opened.model.attention} attention",
+        "unit": unit_of(document),
         "warnings": [_sentence(one) for one in refusals(document["approximations"])],
         "plans": views,
         "inputs": views[0].cost.inputs,

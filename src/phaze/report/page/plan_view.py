@@ -12,6 +12,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Saves
 from phaze.report.page.memory_view import Piece
+from phaze.report.run_sheet import unit_of
 from phaze.search.plan_words import offload_words, shared_words
 from phaze.units import digits, show, show_count
 
@@ -184,10 +185,10 @@ def speed_of(plan: Mapping[str, Any], band: float | None) -> Speed:
         ("MFU", f"{100 * plan['mfu']:.1f} %"),
         ("HFU", f"{100 * plan['hfu']:.1f} %"),
         ("step", show(plan["batch_s"], "s")),
-        ("cluster", f"{rate_words(plan['tokens_per_s'])} tokens/s"),
+        ("cluster", f"{rate_words(plan['tokens_per_s'])} {unit_of(plan)}/s"),
         *((("devices", idle),) if (idle := idle_words(plan)) else ()),
     )
-    label = f"{digits(rate)} tokens a second and device, between {digits(low)} and {digits(high)}"
+    label = f"{digits(rate)} {unit_of(plan)} a second and device, between {digits(low)} and {digits(high)}"
     said = f"± {off:.0%}".replace("%", " %") if band else "no band"
     return Speed(digits(rate), said, pieces, label, digits(low), digits(high), facts)
 
