@@ -5,11 +5,17 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
+from phaze.documents import dumps
+from phaze.report.run_id import id_in
+from phaze.sweep.over import shown_value
+from phaze.sweep.run import Best, document_of
+from phaze.sweep.run import Model as SweptModel
 from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS
 from tests.check.forge import Papers
 from tests.conftest import Ran
@@ -42,6 +48,11 @@ def test_a_sweep_holds_point_by_point(sweep: Path, tmp_path: Path, phaze: Callab
     assert _id(shown) == found["run_id"] != found["points"][0]["run_id"]
 
 
+def best_in(point: dict[str, Any]) -> Best:
+    """A point of sweep.json as the value that it was written from."""
+    return Best(**{**point, "models": tuple(SweptModel(**model) for model in point["models"])})
+
+
 def _forged(sweep: Path, tmp_path: Path) -> Path:
     shutil.copytree(sweep, tmp_path / "run")
     return tmp_path / "run"
@@ -65,6 +76,70 @@ def test_a_view_that_is_not_that_of_its_points_is_refused(
     (run / "sweep.json").write_text(json.dumps(document, indent=2) + "\n")
     ran = phaze("verify", run)
     assert ran.code == 1 and "not what its points say" in " ".join(ran.out.split())
+
+
+def _relabelled(document: dict[str, Any]) -> None:
+    document["points"][1]["shown"] = "800"
+
+
+def _other_axis(document: dict[str, Any]) -> None:
+    document["over"] = "training.microbatchez"
+
+
+def _renamed(document: dict[str, Any]) -> None:
+    document["name"] = "another study"
+
+
+def _infeasible(document: dict[str, Any]) -> None:
+    point = document["points"][1]
+    point.update(dict.fromkeys(("chip", "area_mm2", "hbm_bytes", "score", "gap", "cluster")))
+    point.update(models=[], problem="nothing fits")
+
+
+def _dropped(document: dict[str, Any]) -> None:
+    del document["points"][1]
+
+
+@pytest.mark.parametrize(
+    ("forge", "said"),
+    [
+        (_relabelled, "points[1].shown: '800', and its study has '8'"),
+        (_other_axis, "its study states no value of training.microbatchez"),
+        (_renamed, "name: 'another study'"),
+        (_infeasible, "it is called infeasible, and its folder holds an answer"),
+        (_dropped, "points/001: it holds an answer, and sweep.json has no such point"),
+    ],
+)
+def test_what_a_sweep_shows_follows_from_its_points_and_is_in_its_id(
+    forge: Callable[[dict[str, Any]], None], said: str, sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    run = _forged(sweep, tmp_path)
+    document = json.loads((run / "sweep.json").read_text())
+    forge(document)
+    true = document_of(document["name"], document["over"], [best_in(point) for point in document["points"]])
+    (run / "sweep.json").write_text(dumps(true, pretty=True) + "\n")
+    ran = phaze("verify", run)
+    assert ran.code == 1 and said in " ".join(ran.out.split()), ran.out
+    assert id_in(run) != id_in(sweep), "the forgery does not carry the genuine id"
+
+
+def test_an_infeasible_point_is_not_called_proved(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+    run = _forged(sweep, tmp_path)
+    document = json.loads((run / "sweep.json").read_text())
+    _infeasible(document)
+    true = document_of(document["name"], document["over"], [best_in(point) for point in document["points"]])
+    (run / "sweep.json").write_text(dumps(true, pretty=True) + "\n")
+    (run / "points" / "001" / "result.json").unlink()
+    ran = phaze("verify", run, "--json")
+    found = json.loads(ran.out)
+    assert ran.code == 3 and not found["holds"] and not found["objections"]
+    assert found["not_covered"] == ["point 2: that nothing is feasible is stated, not proved"]
+
+
+def test_the_label_of_a_value_follows_from_the_study() -> None:
+    assert shown_value(64) == (64.0, "64") and shown_value(["16 GiB"]) == (16 * 2.0**30, "16 GiB")
+    assert shown_value(1234567.5) == (1234567.5, "1.23457e+06") and shown_value("1.5 GB/s") == (1.5e9, "1.5 GB/s")
+    assert [shown_value(value) for value in (None, True, [1, 2], {}, "many")] == [None] * 5
 
 
 def test_points_that_are_exchanged_are_refused(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:

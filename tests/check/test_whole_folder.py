@@ -159,6 +159,42 @@ def test_forged_graphs_under_a_bundled_name_are_refused_whatever_plan_json_calls
     assert wrong == [f"plan.json: model is {name!r}, and the certificate has 'bert-large'"]
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("stages", 0, "memory_bytes"), -1.0),
+        (("breakdown",), {}),
+        (("microbatch",), "one"),
+        (("job", "stack"), "no-such-stack"),
+        (("job", "cluster"), "no-such-cluster"),
+    ],
+)
+def test_figures_with_which_a_plan_cannot_be_priced_anew_are_an_objection(
+    path: tuple[str | int, ...], value: Any, proof: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    shutil.copytree(proof, tmp_path / "run")
+    document = json.loads((proof / "plan.json").read_text())
+    place: Any = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    (tmp_path / "run" / "plan.json").write_text(json.dumps(document))
+    ran = phaze("verify", tmp_path / "run", "--json")
+    found = json.loads(ran.out)
+    assert ran.code == 1 and not found["holds"] and found["objections"], found
+
+
+def test_figures_are_left_unchecked_only_where_a_file_of_the_job_is_not_here(
+    proof: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    shutil.copytree(proof, tmp_path / "run")
+    document = json.loads((proof / "plan.json").read_text())
+    document["job"]["cluster"] = "gone/cluster.toml"
+    (tmp_path / "run" / "plan.json").write_text(json.dumps(document))
+    found = json.loads(phaze("verify", tmp_path / "run", "--json").out)
+    assert found["holds"] and "as gone/cluster.toml is not here" in found["unchecked"]
+
+
 KINDS = {
     "experts": "--model mixtral-8x7b --chip h100 --devices 16 --batch 64 --expert 1,8 --tokens 1T",
     "split backward": "--model llama3-8b --chip h100 --devices 16 --batch 64 --stack torchtitan-eager --family zb-v",

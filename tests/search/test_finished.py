@@ -7,13 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from phaze.api.studies import ENDED, search
+from phaze.check.verdict import check
 from phaze.errors import InputError
 from phaze.hardware.write import toml_text
-from phaze.search.finished import digests_of, finished_as, names_files
+from phaze.search.finished import digests_of, finished_as, names_files, run_id_in
+from phaze.search.result_file import read_result
 
 STUDY = {
     "schema": "phaze.study/1",
@@ -86,6 +89,56 @@ def test_an_edited_folder_is_not_believed(copy: Path, edit: Callable[[Path], Non
     assert finished_as(copy, toml_text(STUDY)) is not None
     edit(copy)
     assert finished_as(copy, toml_text(STUDY)) is None
+
+
+def _sealed(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change result.json and let the journal say that the search wrote it so."""
+    found = json.loads((folder / "result.json").read_text())
+    change(found)
+    text = json.dumps(found)
+    (folder / "result.json").write_text(text)
+    with sqlite3.connect(folder / "journal.sqlite") as base:
+        base.executemany("UPDATE about SET value = ? WHERE key = ?", [(digests_of({"a": text})["a"], "result.json")])
+
+
+def _faster(found: dict[str, Any]) -> None:
+    """Ten times as fast, consistently."""
+    (model,) = found["models"]
+    model["plan"]["batch_s"] = model["batch_s"] = model["batch_s"] / 10
+    for key in ("throughput_per_s", "tokens_per_s", "tokens_per_s_per_device", "mfu", "hfu"):
+        model[key] *= 10
+    found["objective"]["score"] /= 10
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _faster,
+        lambda found: found["chip"].update(tensor_cores=found["chip"]["tensor_cores"] * 2),
+        lambda found: found["chip"].update(hbm_bytes=1),
+        lambda found: found["certificate"].update(asked_gap=0.0),
+        lambda found: found["models"][0]["plan"].update(data=1),
+        lambda found: found["models"][0]["plan"]["stages"][0].update(recompute="full"),
+    ],
+)
+def test_an_answer_that_its_certificate_does_not_prove_is_shown_nowhere(
+    copy: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    _sealed(copy, change)
+    assert finished_as(copy, toml_text(STUDY)) is None
+    with pytest.raises(InputError, match=r"not what certificate.json proves|let "):
+        read_result(copy)
+
+
+def test_no_changed_answer_carries_the_genuine_id(run: Path, copy: Path) -> None:
+    genuine = run_id_in(run)
+    _sealed(copy, lambda found: None)
+    assert run_id_in(copy) == genuine == check(copy, quick=True).run_id, "the id is of what is said, however written"
+    _sealed(copy, lambda found: found["chip"].update(area_mm2=found["chip"]["area_mm2"] / 2))
+    assert run_id_in(copy) != genuine and run_id_in(copy) == check(copy, quick=True).run_id
+    _sealed(copy, lambda found: found["chip"].update(area_mm2=found["chip"]["area_mm2"] * 2))
+    _sealed(copy, lambda found: found.update(code_digest="0" * 64, version="9"))
+    assert run_id_in(copy) == genuine, "which version of phaze found it is no part of the answer"
 
 
 def test_a_search_that_was_stopped_is_no_answer(copy: Path) -> None:

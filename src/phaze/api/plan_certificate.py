@@ -115,10 +115,28 @@ def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
             if allowed != searched]  # fmt: skip
 
 
+def _missing(job: Mapping[str, Any]) -> str | None:
+    """A file of a plan's job that is not here, or a model whose graphs are not kept; None where all is at hand."""
+    from phaze.errors import InputError
+    from phaze.files import is_path
+    from phaze.graph.supply.supply import supply_of
+    from phaze.graph.tensor_plan import is_place
+
+    files = [str(job[key]) for key in ("graph", "chip", "cluster", "stack") if job.get(key)]
+    gone = next((path for path in files if is_path(path) and not Path(path).is_file()), None)
+    model = str(job.get("model") or "")
+    if gone is not None or not is_place(model):
+        return gone
+    try:
+        return None if supply_of(model, kept=True).facts else model
+    except InputError:
+        return model
+
+
 def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     """What of plan.json's figures is not so when its plan is priced anew, and what was not compared, in words."""
     from phaze.documents import digest, plain_value
-    from phaze.errors import InputError
+    from phaze.errors import PhazeError
     from phaze.evaluate.job_file import reopened
     from phaze.evaluate.restated import UNPRICED, restated, unlike
 
@@ -126,8 +144,10 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     try:
         chip = digest(plain_value(reopened(document, PLAN).setting.chip))
         true = restated(document, problem["models"][0]["training"]["headroom"], PLAN)
-    except InputError as fault:
-        return [], f"Not checked, as its plan cannot be priced anew ({fault}): figures of {PLAN} beside the step time."
+    except PhazeError as fault:
+        if (gone := _missing(document["job"])) is None:
+            return [f"{PLAN}: its plan cannot be priced anew ({fault})"], ""
+        return [], f"Not checked, as {gone} is not here: figures of {PLAN} beside the step time."
     wrong = [] if chip == digest(problem["chip"]) else ["job.chip is another chip than that of problem.json"]
     wrong += unlike(document, true, document["batch_s"])
     left = ", ".join(key for key in UNPRICED if document.get(key))

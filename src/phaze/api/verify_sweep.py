@@ -28,21 +28,40 @@ def _without(study: Mapping[str, Any], key: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
-    """What of the points' studies is not one study with one value changed."""
+    """What of the points' studies is not one study with one value changed, the one that each point shows."""
     from phaze.files import read_text
+    from phaze.sweep.over import shown_value
 
-    first: dict[str, Any] | None = None
+    key, first = document["over"], None
     for at, point in enumerate(document["points"]):
         path = folder / "points" / f"{at:03d}" / STUDY
         if point["chip"] is None and not path.is_file():
             continue
-        value, rest = _without(tomllib.loads(read_text(str(path))[0]), document["over"])
-        number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-        if number is not None and float(number) != point["value"]:
+        value, rest = _without(tomllib.loads(read_text(str(path))[0]), key)
+        true = shown_value(value)
+        if true is None:
+            return [f"points[{at}]: its study states no value of {key}"]
+        if true[0] != point["value"]:
             return [f"points[{at}].value: {point['value']!r}, and its study has {value!r}"]
+        if true[1] != point["shown"]:
+            return [f"points[{at}].shown: {point['shown']!r}, and its study has {true[1]!r}"]
         if first is not None and rest != first:
-            return [f"points[{at}]: its study differs from the first one in more than {document['over']}"]
+            return [f"points[{at}]: its study differs from the first one in more than {key}"]
+        if rest.get("name", document["name"]) != document["name"]:
+            return [f"name: {document['name']!r}, and its studies are called {rest['name']!r}"]
         first = rest
+    return []
+
+
+def _folders(folder: Path, document: Mapping[str, Any]) -> list[str]:
+    """Answers in the folder that sweep.json does not show."""
+    found = {path.name: path for path in (folder / "points").glob("*") if (path / RESULT).is_file()}
+    shown = {f"{at:03d}": point for at, point in enumerate(document["points"])}
+    for name in sorted(found):
+        if name not in shown:
+            return [f"points/{name}: it holds an answer, and sweep.json has no such point"]
+        if shown[name]["chip"] is None:
+            return [f"points[{int(name)}]: it is called infeasible, and its folder holds an answer"]
     return []
 
 
@@ -91,11 +110,16 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
     found = _points(run, quick, document, progress)
     wrong = [f"point {at + 1}: {verdict.wrong}" for at, verdict in found if verdict.wrong]
     missing = [f"point {at + 1}: {verdict.missing}" for at, verdict in found if verdict.missing]
+    missing += [
+        f"point {at + 1}: that nothing is feasible is stated, not proved"
+        for at, point in enumerate(document["points"])
+        if point["chip"] is None
+    ]
     try:
         results = {
             at: parse(read_text(str(folder / "points" / f"{at:03d}" / RESULT))[0], "json", RESULT) for at, _ in found
         }
-        wrong = wrong or _studies(folder, document) or _view(folder, document, results)
+        wrong = wrong or _folders(folder, document) or _studies(folder, document) or _view(folder, document, results)
     except (*READING, tomllib.TOMLDecodeError) as fault:
         wrong = wrong or [f"the sweep cannot be read ({type(fault).__name__}: {fault})"]
     holds = not wrong and not missing and not quick
@@ -118,14 +142,12 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
             said = f"{document['over']} = {point['shown']}: {verdict.sentence()}"
             console.print(said, markup=False, highlight=False)
         console.print(f"run         {answer['run_id']}", markup=False, highlight=False)
-        none = len(document["points"]) - len(found)
-        rest = f"; {none} have no feasible design, which is not checked" if none else ""
         if wrong:
             console.print(f"{run} does not hold: {wrong[0]}", markup=False)
         elif missing:
             console.print(f"{run}: not checkable yet: {missing[0]}", markup=False)
         else:
             verb = "holds" if holds else "was checked (quick: no proof)"
-            console.print(f"{run} {verb}: {len(found)} points{rest}", markup=False)
+            console.print(f"{run} {verb}: {len(found)} points", markup=False)
 
     return Shown(answer, show, exit_code=1 if wrong else NOT_COVERED if missing else 0)

@@ -24,6 +24,7 @@ from .reading import (
     NotCoveredError,
     RefusedError,
     cover,
+    digest_of,
     listed,
     number,
     only,
@@ -38,6 +39,8 @@ from .space import Space, chip_at, chip_named, space_of
 from .works import COST_MODEL
 
 FILES = ("problem.json", "graphs.json", "certificate.json")
+ANSWERS = ("result.json", "front.json", "plan.json")
+"""The views of a certificate, of which a folder has one: what is shown as its answer."""
 KEYS = (
     "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
 )  # fmt: skip
@@ -99,9 +102,12 @@ class Verdict:
         return f"holds: {self.counted.chips:,} {what} proved ({closed}); gap {self.proved_gap:.3g}"
 
 
-def run_id(texts: dict[str, str]) -> str:
-    """SHA-256 over the digests of problem, graphs and certificate."""
-    return sha256("".join(sha256(texts[name]) for name in FILES))
+def run_id(folder: Path, texts: dict[str, str]) -> str:
+    """SHA-256 over the digests of problem, graphs, certificate and the answer that is shown; of that one the digest of
+    its values, but for the code that wrote it."""
+    shown = [parsed(text_of(folder / name), name) for name in ANSWERS if (folder / name).exists()]
+    values = [{key: one[key] for key in one if key not in ("code_digest", "version")} for one in shown]
+    return sha256("".join([*(sha256(texts[name]) for name in FILES), *map(digest_of, values)]))
 
 
 def silent(_: str) -> None:
@@ -134,7 +140,7 @@ def _check(
 ) -> None:  # fmt: skip
     texts = {name: text_of(folder / name) for name in FILES}
     documents = {name: parsed(text, name) for name, text in texts.items()}
-    found.run_id = run_id(texts)
+    found.run_id = run_id(folder, texts)
     problem, graphs = documents["problem.json"], documents["graphs.json"]
     front = "front" in problem
     said = only(documents["certificate.json"], "certificate.json", FRONT_KEYS if front else KEYS)

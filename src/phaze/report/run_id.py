@@ -1,7 +1,8 @@
 """The id of a run, shown by every command that answers: what an answer is cited by. Same input, same id.
 
-a search, a front, a plan's certificate   SHA-256 of the digests of problem.json, graphs.json and certificate.json
-a sweep                                   SHA-256 of the ids of its points, in order
+a search, a front, a plan's certificate   SHA-256 of the digests of problem.json, graphs.json, certificate.json and of
+                                          what result.json, front.json or plan.json says, but for the code's version
+a sweep                                   SHA-256 of the ids of its points, in order, and of the digest of sweep.json
 an answer without a folder                SHA-256 of its document as ``--json`` prints it
 """
 
@@ -15,16 +16,17 @@ from rich.console import Console
 from phaze.documents import dumps
 from phaze.search.finished import run_id_in
 
-POINTS = "points"
+POINTS, SWEEP = "points", "sweep.json"
 
 
 def id_in(folder: Path) -> str | None:
     """The id of what a folder holds; None where nothing is certified."""
     if not folder.is_dir():
         return None
-    points = sorted((folder / POINTS).glob("*")) if (folder / "sweep.json").is_file() else []
+    points = sorted((folder / POINTS).glob("*")) if (folder / SWEEP).is_file() else []
     if points:
-        return sha256("".join(run_id_in(point) or "" for point in points).encode()).hexdigest()
+        shown = sha256((folder / SWEEP).read_bytes()).hexdigest()
+        return sha256("".join([*(run_id_in(point) or "" for point in points), shown]).encode()).hexdigest()
     return run_id_in(folder)
 
 

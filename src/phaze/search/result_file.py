@@ -10,6 +10,7 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_tables import AGREEMENT, FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.search.evaluated import LEAST, MOST
+from phaze.search.finished import CERTIFICATE, unlike_certificate
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
 from phaze.search.spaces import EnumeratedSpace
@@ -211,7 +212,21 @@ def read_result(folder: Path) -> dict[str, Any]:
     if raw.get("schema") != SCHEMA:
         raise InputError(where, f"this is no {SCHEMA}", "give the folder of a run that has ended")
     check(ResultFile, raw, where)
+    _require_certified(raw, folder, where)
     return raw
+
+
+def _require_certified(result: dict[str, Any], folder: Path, where: str) -> None:
+    """Refuse an answer that is not the one its folder's certificate proves."""
+    if not (folder / CERTIFICATE).is_file():
+        return
+    text, other = read_text(str(folder / CERTIFICATE))
+    try:
+        unlike = unlike_certificate(result, parse(text, "json", other))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise InputError(other, "it cannot be read as a certificate", "search again") from None
+    if unlike is not None:
+        raise InputError(f"{where}: {unlike}", f"it is not what {CERTIFICATE} proves", "search again")
 
 
 def require_of_job(result: dict[str, Any], job: SearchJob, opened: EnumeratedSpace, where: str) -> None:

@@ -82,6 +82,17 @@ def _shown(value: float, unit: str) -> str:
     return " ".join(filter(None, (f"{value:.6g}", unit)))
 
 
+def shown_value(value: Any) -> tuple[float, str] | None:
+    """The number and the label of a value that a study has of the key that is swept; None where it is no value of a
+    sweep."""
+    (only,) = value if isinstance(value, list) and len(value) == 1 else [value]
+    found = None if isinstance(only, bool) or not isinstance(only, int | float | str) else _END.fullmatch(str(only))
+    if found is None:
+        return None
+    number, unit = float(found[1]), found[2] or ""
+    return number * _factor(unit), _shown(number, unit)
+
+
 def _setting(raw: Mapping[str, Any], where: str, key: str, value: str) -> str:
     """The setting that the study takes: the value itself, or a list of it."""
     plain = f"{key}={value}"
