@@ -1,45 +1,59 @@
-"""axe-core, the checker of accessible pages: fetched once from the npm registry, held to its published hash.
+"""axe-core, the checker of accessible pages: fetched once by npm, held to its published hash.
 
-python -m tests.browser.axe      fetches it (make browser does); no node is needed
+python -m tests.browser.axe      fetches it into .cache (make browser does)
 
-It is a tool of the tests under the MPL 2.0 and no part of phaze. Where there is no network the tests say NOT RUN.
+It is a tool of the tests under the MPL 2.0 and no part of phaze. Without npm or a network the tests say NOT RUN.
 """
 
 import base64
 import hashlib
-import io
+import subprocess
 import sys
 import tarfile
-import urllib.request
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 VERSION = "4.14.0"
-SOURCE = f"https://registry.npmjs.org/axe-core/-/axe-core-{VERSION}.tgz"
+# The registry's SHA-512 of the package, and the SHA-256 of the script in it, which is what is kept.
 INTEGRITY = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
+DIGEST = "20c09fe157a8a34a30e241aaa1fcdade657734f08ab379ecfbeb7d45cc46e878"
 KEPT = Path(__file__).parents[2] / ".cache" / f"axe-core-{VERSION}.min.js"
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
-def axe_source() -> str | None:
-    """The script, from the cache or the registry; None where neither has it."""
-    if KEPT.is_file():
-        return KEPT.read_text(encoding="utf-8")
-    try:
-        with urllib.request.urlopen(SOURCE, timeout=PATIENCE_S) as answer:
-            packed = answer.read()
-    except OSError:
-        return None
+def script_in(packed: bytes, folder: Path) -> bytes | None:
+    """The script of a package that has the published hash; None of any other."""
     if base64.b64encode(hashlib.sha512(packed).digest()).decode() != INTEGRITY:
         return None
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+    (folder / "axe.tgz").write_bytes(packed)
+    with tarfile.open(folder / "axe.tgz") as archive:
         member = archive.extractfile("package/axe.min.js")
-        assert member is not None
-        text = member.read().decode()
-    KEPT.parent.mkdir(exist_ok=True)
-    KEPT.write_text(text, encoding="utf-8")
-    return text
+        return None if member is None else member.read()
+
+
+def _fetched() -> bytes | None:
+    with TemporaryDirectory() as made:
+        command = ["npm", "pack", "--silent", f"axe-core@{VERSION}"]
+        try:
+            subprocess.run(command, cwd=made, check=True, capture_output=True, timeout=PATIENCE_S)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        packed = next(Path(made).glob("*.tgz"), None)
+        return None if packed is None else script_in(packed.read_bytes(), Path(made))
+
+
+def axe_source(kept: Path = KEPT) -> str | None:
+    """The script, from the cache or by npm; None where neither has the one with the published hash."""
+    found = kept.read_bytes() if kept.is_file() else None
+    if found is None or hashlib.sha256(found).hexdigest() != DIGEST:
+        found = _fetched()
+        if found is None or hashlib.sha256(found).hexdigest() != DIGEST:
+            return None
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_bytes(found)
+    return found.decode()
 
 
 if __name__ == "__main__":
-    found = axe_source()
-    sys.stdout.write(f"axe-core {VERSION}: {KEPT}\n" if found else f"no {SOURCE} here: its tests are NOT RUN\n")
+    said = f"axe-core {VERSION}: {KEPT}" if axe_source() else f"axe-core {VERSION} is not here: its tests are NOT RUN"
+    sys.stdout.write(f"{said}\n")

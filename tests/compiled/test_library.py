@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import pytest
 from phaze.compiled.arguments import fits, key_of
 from phaze.compiled.build import stale_rooms
 from phaze.compiled.kernel import Kernel, njit
-from phaze.compiled.library import PACKAGE, description, library
+from phaze.compiled.library import DESCRIPTION, PACKAGE, description, entry_of, library, library_serves
 from phaze.compiled.sources import sources_of, warming_modules
 from phaze.schedule import kernels
 
@@ -186,3 +187,21 @@ def test_a_search_of_the_papers_space_compiles_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", blocked, *search.split()]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[]", lambda text: '{"rooms":{"a":1}}'],
+)
+def test_a_description_that_is_not_whole_leaves_every_function_to_numba(
+    broken: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "library.json"
+    path.write_text(broken(DESCRIPTION.read_text(encoding="utf-8")), encoding="utf-8")
+    monkeypatch.setattr("phaze.compiled.library.DESCRIPTION", path)
+    description.cache_clear()
+    try:
+        assert description() == {} and entry_of("phaze.schedule.kernels", "potentials") is None
+        assert not library_serves("phaze.schedule.kernels")
+    finally:
+        description.cache_clear()

@@ -22,7 +22,7 @@ ANSWERS = ("result.json", "front.json", "sweep.json", "plan.json")
 """The answers that a folder may hold, one of them."""
 UNCHECKED = MappingProxyType(
     {
-        "result.json": "Not checked: result.json's numbers of evaluated chips and near ties; explanations, pages, the journal.",
+        "result.json": "Not checked: result.json's numbers of evaluated chips and near ties; explanations; pages.",
         "front.json": "Not checked: how many chips front.json calls evaluated and rivals; pages; the journal.",
     }
 )

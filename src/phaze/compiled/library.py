@@ -47,11 +47,22 @@ def digest(path: Path) -> str:
 
 @cache
 def description() -> dict[str, Any]:
-    """``library.json``; empty where nothing is shipped."""
+    """``library.json``; empty where nothing is shipped, or where it is not whole: then numba compiles."""
     if not DESCRIPTION.is_file():
         return {}
-    found: dict[str, Any] = json.loads(DESCRIPTION.read_text(encoding="utf-8"))
-    return found
+    try:
+        found = json.loads(DESCRIPTION.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if _is_whole(found) else {}
+
+
+def _is_whole(found: Any) -> bool:
+    """Whether a description has both of its tables, each room with its file and digest."""
+    parts = [found.get(part) for part in ("rooms", "modules")] if isinstance(found, dict) else [None]
+    if not all(isinstance(part, dict) and all(isinstance(own, dict) for own in part.values()) for part in parts):
+        return False
+    return all(isinstance(own.get(key), str) for own in found["rooms"].values() for key in ("file", "sha256"))
 
 
 def room_of(module: str) -> str:
