@@ -1,4 +1,4 @@
-# make setup | demo | kernels | test | test-all | bench | benchmarks | tables | docs | graphs | paper | clean
+# make setup | demo | kernels | test | test-all | bench | benchmarks | tables | docs | graphs | paper | lock | clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 EXTRAS ?=
@@ -8,10 +8,20 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 TEST_EXTRAS := dev,torch,ray
-install = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.$(if $(1),[$(1)])'
+pip     = $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# The locked list with its hashes first (setuptools before what it builds), torch apart, then phaze without looking for anything.
+define install
+$(PYTHON) tools/lock.py --for build > $(VENV)/locked.txt
+$(pip) --require-hashes --no-deps --requirement $(VENV)/locked.txt
+$(PYTHON) tools/lock.py --for '$(1)' > $(VENV)/locked.txt
+$(pip) --require-hashes --no-deps --no-build-isolation --requirement $(VENV)/locked.txt
+$(if $(filter torch,$(subst $(comma), ,$(1))),$(pip) --constraint constraints.txt torch)
+$(pip) --no-deps --no-build-isolation --editable .
+$(BIN)/python -m compileall -q src/phaze
+endef
 stamp   = $(VENV)/.ready$(if $(1),-$(subst $(comma),-,$(1)))
 
-.PHONY: setup demo test test-all bench benchmarks tables docs graphs kernels paper lint clean
+.PHONY: setup demo test test-all bench benchmarks tables docs graphs kernels paper lock lint clean
 .DEFAULT_GOAL := setup
 
 setup: $(call stamp,$(EXTRAS))
@@ -21,13 +31,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp per set of extras, so that a second run starts at once.
-$(call stamp,$(EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
+$(call stamp,$(EXTRAS)): pyproject.toml constraints.txt requirements.lock | $(BIN)/python
 	$(call install,$(EXTRAS))
 	$(BIN)/phaze kernels
 	@touch $@
 
 ifneq ($(EXTRAS),$(TEST_EXTRAS))
-$(call stamp,$(TEST_EXTRAS)): pyproject.toml constraints.txt | $(BIN)/python
+$(call stamp,$(TEST_EXTRAS)): pyproject.toml constraints.txt requirements.lock | $(BIN)/python
 	$(call install,$(TEST_EXTRAS))
 	$(BIN)/phaze kernels
 	@touch $@
@@ -89,6 +99,10 @@ graphs: $(call stamp,$(TEST_EXTRAS))
 # Compiles every kernel for a generic x86-64 CPU into src/phaze/compiled/shipped, after a change to a file of kernels.
 kernels: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/phaze kernels --rebuild
+
+# Writes requirements.lock anew from constraints.txt: every package with the hashes of its files, as the registry has them.
+lock: | $(BIN)/python
+	$(BIN)/python -m tools.lock
 
 # The ICML 2024 paper's experiment and where co-design pays: searches in runs/paper (resumed if stopped), tables in
 # docs/paper.md, pictures in docs/images/paper. PARTS="--only map" does one part.

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from phaze.compiled.arguments import fits, key_of
-from phaze.compiled.build import stale_rooms
+from phaze.compiled.build import compiled_room, stale_rooms
 from phaze.compiled.kernel import Kernel, njit
-from phaze.compiled.library import DESCRIPTION, PACKAGE, description, entry_of, library, library_serves
+from phaze.compiled.library import DESCRIPTION, PACKAGE, description, entry_of, library, library_serves, room_of
 from phaze.compiled.sources import sources_of, warming_modules
 from phaze.schedule import kernels
 
@@ -205,3 +205,15 @@ def test_a_description_that_is_not_whole_leaves_every_function_to_numba(
         assert not library_serves("phaze.schedule.kernels")
     finally:
         description.cache_clear()
+
+
+@needs_library
+@pytest.mark.slow
+def test_a_room_that_is_built_twice_has_the_same_bytes(tmp_path: Path) -> None:
+    """Built in folders of other names, by processes whose memory lies elsewhere."""
+    types = {name: own["functions"] for name, own in description()["modules"].items() if room_of(name) == "cost"}
+    built = []
+    for name in ("one", "the-other-folder"):
+        (tmp_path / name).mkdir()
+        built.append(compiled_room("cost", types, tmp_path / name).read_bytes())
+    assert built[0] == built[1]

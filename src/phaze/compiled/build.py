@@ -6,8 +6,8 @@ Only rooms whose sources changed are compiled. Two steps, the second a process f
 2. the code: numba's ahead-of-time compiler for a generic CPU of this architecture, without numba's cache (what lies
    there has no code that could be linked), with the C compiler that Python was built with.
 
-The bytes depend on the sources, on the versions of Python, numba, llvmlite and numpy, and on the C compiler;
-``library.json`` names the versions.
+The bytes are the same every time: they depend on the sources, on the versions of Python, numba, llvmlite and numpy
+(``library.json`` names them), and on the C compiler.
 """
 
 import importlib
@@ -22,6 +22,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,9 @@ def compile_library(room: str, types_of: dict[str, dict[str, list[Any]]], folder
         return compile_extra(typing, target, function, arguments, result, shared.copy(), **more)
 
     vars(compiler).update(Flags=flags, compile_extra=compiled)
+    # numba names an expression over arrays by the address of an object, hex(hash(...)): here they are counted instead.
+    counted = count()
+    vars(importlib.import_module("numba.np.ufunc.array_exprs"))["hex"] = lambda _: hex(next(counted))
     module = pycc.CC(f"{PREFIX}{room}", source_module="phaze.compiled.library")
     module.output_dir = str(folder)
     # Names of functions count up in the order of compiling; nobody needs them, and without them builds are comparable.
@@ -160,7 +164,7 @@ def _described(types_of: dict[str, dict[str, list[Any]]], built: dict[str, str])
     return {"rooms": {room: rooms[room] for room in sorted(rooms)}, "modules": modules}
 
 
-def _compiled(room: str, types_of: dict[str, dict[str, list[Any]]], folder: Path) -> Path:
+def compiled_room(room: str, types_of: dict[str, dict[str, list[Any]]], folder: Path) -> Path:
     """The library of a room, by a process of its own."""
     asked = folder / f"{room}.json"
     write_whole(asked, json.dumps({name: own for name, own in types_of.items() if room_of(name) == room}))
@@ -182,7 +186,7 @@ def rebuild(only: Collection[str] = ()) -> list[str]:
     types_of = called_types(rooms) if rooms else {}
     for room in rooms:
         with tempfile.TemporaryDirectory() as made:
-            content = _compiled(room, types_of, Path(made)).read_bytes()
+            content = compiled_room(room, types_of, Path(made)).read_bytes()
         FOLDER.mkdir(exist_ok=True)
         write_whole(FOLDER / f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}", content)
         described = _described(types_of, {room: sha256(content).hexdigest()})
