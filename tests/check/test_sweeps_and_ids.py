@@ -139,7 +139,8 @@ def test_an_infeasible_point_is_not_called_proved(sweep: Path, tmp_path: Path, p
 def test_the_label_of_a_value_follows_from_the_study() -> None:
     assert shown_value(64) == (64.0, "64") and shown_value(["16 GiB"]) == (16 * 2.0**30, "16 GiB")
     assert shown_value(1234567.5) == (1234567.5, "1.23457e+06") and shown_value("1.5 GB/s") == (1.5e9, "1.5 GB/s")
-    assert [shown_value(value) for value in (None, True, [1, 2], {}, "many")] == [None] * 5
+    others: tuple[Any, ...] = (None, True, [1, 2], {}, "many")
+    assert [shown_value(value) for value in others] == [None] * 5
 
 
 def test_points_that_are_exchanged_are_refused(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:

@@ -97,12 +97,17 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
 def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
     """What of the plans that the job of a bundled model allows, with the restrictions that it states, is not in
     problem.json: a claim that is silent on a restriction."""
+    from phaze.errors import PhazeError
     from phaze.evaluate.request import request_of
     from phaze.evaluate.restrictions import asked_again
     from phaze.graph import store
     from phaze.search.plan_certificate import head_of, ranks
 
-    request = request_of(asked_again(document["job"]))
+    try:
+        request = request_of(asked_again(document["job"]))
+    except PhazeError as fault:
+        gone = _missing(document["job"])
+        return [f"{PLAN}: its job cannot be planned anew ({fault})"] if gone is None else []
     model = json.loads((folder / "problem.json").read_text())["models"][0]
     training = model["training"]
     pairs = [
@@ -147,7 +152,7 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     except PhazeError as fault:
         if (gone := _missing(document["job"])) is None:
             return [f"{PLAN}: its plan cannot be priced anew ({fault})"], ""
-        return [], f"Not checked, as {gone} is not here: figures of {PLAN} beside the step time."
+        return [], f"Not checked, as {gone} is not here: restrictions and figures of {PLAN} beside the step time."
     wrong = [] if chip == digest(problem["chip"]) else ["job.chip is another chip than that of problem.json"]
     wrong += unlike(document, true, document["batch_s"])
     left = ", ".join(key for key in UNPRICED if document.get(key))

@@ -7,13 +7,14 @@ A plan of t c devices a stage, p stages and d replicas, each of r microbatches o
     batch     r d' b sequences: every replica has as many microbatches as now
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from phaze.placement.layout import Shape
-from phaze.placement.sharing import Sharing
+if TYPE_CHECKING:  # the words are shown of finished runs, without numpy
+    from phaze.placement.layout import Shape
+    from phaze.placement.sharing import Sharing
 
 
-def idle_document(shape: Shape, sharing: Sharing, devices: int, used: int, work: tuple[int, int]) -> dict[str, Any]:
+def idle_document(shape: "Shape", sharing: "Sharing", devices: int, used: int, work: tuple[int, int]) -> dict[str, Any]:
     """The key ``idle`` of a plan's document, nothing where every device works; ``work``: sequences of a batch and of a
     microbatch. Its batch is None where none helps while tensor, context and pipeline degree stay."""
     if used >= devices:
