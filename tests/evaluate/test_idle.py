@@ -9,7 +9,7 @@ JOBS = [
     ("llama3-8b", 72, 64),
     ("llama3-8b", 40, 33),
     ("bert-large", 48, 40),
-    pytest.param("llama3-70b", 640, 512, marks=pytest.mark.slow),
+    pytest.param("llama3-70b", 600, 500, marks=pytest.mark.slow),
     pytest.param("mixtral-8x7b", 80, 64, marks=pytest.mark.slow),
 ]
 
