@@ -148,7 +148,7 @@ def _plan(case: Case, found: object) -> dict[str, object]:
 def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -> None:
     """Chains of equal blocks and others, every ZeRO, hybrid sharding, chunks, ties, levels, memory that binds."""
     rng = np.random.default_rng(7)
-    fitting = exact = 0
+    fitting = exact = chains = 0
     for at in range(count):
         case = case_of(rng, at % 4 > 0)
         found = fastest_plan(case.problem, case.prices)
@@ -169,7 +169,12 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
                 assert bound <= max(batch_s * (1 + 1e-9), 0.0) or goal[0] <= batch_s, (case, sharp)
         least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
         assert least <= batch_s * (1 + 1e-9), case
-        if space.simple:
-            exact += 1
+        exact += space.simple
+        if space.simple or space.chain:
             assert least >= batch_s * (1 - 1e-9), case
-    assert fitting > count / 3 and exact > fitting / 3
+        if space.chain:  # equal blocks as any other chain
+            chains += 1
+            space.simple = False
+            least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
+            assert abs(least - batch_s) <= 1e-9 * batch_s, case
+    assert fitting > count / 3 and exact > fitting / 3 and chains > fitting / 2

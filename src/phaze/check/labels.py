@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .chains import least_of_chain
+from .intervals import something_fits
 from .job import Job, Shape, step_bytes, synchronised
 from .plans import gathered, moves, reduced_block, sent_behind, tied_seconds
 from .rows import ORDERS, Row, Space
@@ -141,8 +143,21 @@ def _undominated(every: list[Label]) -> list[Label]:
     return kept
 
 
+def _least_of_shape(space: Space, shape: Shape, row: Row, chip: Chipwise, goal: float) -> float:
+    if space.simple:
+        laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
+        return _least(_stages(space, shape, row.rounds, chip), laps, share, goal)
+    job, modes = space.job if chip.links == 0 else space.job.at_links(chip.links), space.modes_of(row)
+    room, every = space.job.room(space.hbm_bytes), space.intervals
+    return least_of_chain(space.graph, every, modes, room, job, shape, row.rounds, chip, goal, _undominated)
+
+
 def least_of_row(space: Space, row: Row, chip: Chipwise, goal: float) -> float:
     """The least batch time of the plans of a row on one chip, as far as it is below the goal."""
+    if not space.simple:  # more replicas never need more memory
+        most, room = space.shape(row, row.most, "data"), space.job.room(space.hbm_bytes)
+        if not something_fits(space.intervals, space.modes_of(row), room, space.job, most, row.rounds):
+            return goal
     for data in range(row.most, row.fewest - 1, -1):
         alone = replace(row, fewest=data, most=data)
         if float(row_bound(space, alone, chip, np.array([goal]), True)[0]) >= goal:
@@ -152,9 +167,7 @@ def least_of_row(space: Space, row: Row, chip: Chipwise, goal: float) -> float:
             if not shape.allowed:
                 continue
             more = _tied(space, shape, chip)
-            own = _stages(space, shape, row.rounds, chip)
-            laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
             # Taking off and adding what ties take would lose the goal's last digits.
-            least = _least(own, laps, share, goal - more)
+            least = _least_of_shape(space, shape, row, chip, goal - more)
             goal = least + more if least < goal - more else goal
     return goal

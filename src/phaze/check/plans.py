@@ -118,7 +118,9 @@ def moves(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> 
     return [around, *inner, around]
 
 
-def sent_behind(job: Job, shape: Shape, rounds: int, work: float | Floats, sent: float) -> tuple[Floats, Floats]:
+def sent_behind(
+    job: Job, shape: Shape, rounds: int, work: float | Floats, sent: float | Floats
+) -> tuple[Floats, Floats]:
     """A pass that waits for its transfers and for its chunks to start, and what of that other chunks hide: of work and
     transfers the shorter, as often as there are other chunks."""
     shown = shape.family.shown(job.stack.overlapped, rounds, shape.stages)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .families import Family
+from .intervals import Intervals, intervals_of, is_chain
 from .job import Job, Shape, Size, experts_by_level, replicas_by_level, sharers_by_level, step_bytes, synchronised
 from .layers import RunGraph
 from .plans import StageBytes, allowed_families, gathered, stage_bytes
@@ -55,7 +56,8 @@ class Ends:
 
 @dataclass(slots=True)
 class Space:
-    """The rows of one configuration of a model: a graph, its modes of recompute, its stages of ZeRO, a memory."""
+    """The rows of one configuration of a model: a graph, its modes of recompute, its stages of ZeRO, a memory;
+    ``simple``: equal blocks in a row, ``chain``: plans are cuts of calls in a row."""
 
     graph: RunGraph
     job: Job
@@ -66,9 +68,14 @@ class Space:
     held: dict[Row, Held | None] = field(default_factory=dict)
     ends: dict[tuple[Row, float], Ends] = field(default_factory=dict)
     parts: dict[tuple[str, int], StageBytes] = field(default_factory=dict)
+    found: list[Intervals] = field(default_factory=list)
+    simple: bool = field(init=False)
+    chain: bool = field(init=False)
 
-    @property
-    def simple(self) -> bool:
+    def __post_init__(self) -> None:
+        self.simple, self.chain = self._simple(), is_chain(self.graph)
+
+    def _simple(self) -> bool:
         """Equal blocks in a row, as much entering each and crossing every boundary, with at most one call before and
         one after them, and no ties of theirs."""
         graph = self.graph
@@ -77,6 +84,13 @@ class Space:
         tied = any(graph.block[call] for tie in graph.ties for call in tie.calls)
         short = blocks[0] <= 1 and blocks[-1] >= len(graph.calls) - 2
         return graph.equal and short and not tied and len(entering) <= 1 and len(set(crossing(graph))) <= 1
+
+    @property
+    def intervals(self) -> Intervals:
+        """The stages of a chain."""
+        if not self.found:
+            self.found.append(intervals_of(self.graph, self.job))
+        return self.found[0]
 
     @property
     def microbatches(self) -> int:

@@ -227,7 +227,7 @@ def row_bound(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool
     found = _floor(row, costs)
     if sharp and (found < goal).any():
         found = np.where(_closed(space, row, held, chips, costs, goal), np.maximum(found, goal), found)
-    if exact is not None and space.simple:
+    if exact is not None and (space.simple or space.chain):
         for at in np.flatnonzero(found < goal).tolist():
             found[at] = exact(space, row, chips.taken(np.array([at])), float(goal[at]))
     return found
