@@ -41,7 +41,6 @@ COMMANDS = [
     "validate --silicon",
     "validate --operators",
     "validate --set sc21 --rows",
-    "bench placement",
 ]
 # In a folder with a study, its run, measurements and a plan.
 WITH_A_RUN = [

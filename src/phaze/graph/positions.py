@@ -18,4 +18,4 @@ def require_positions(name: str, length: int, positions: int | None, rotary: boo
     """Refuse a sequence that is longer than a model has positions, unless these can be extended."""
     if positions is not None and length > positions and not rotary:
         said = f"{name} has {positions} positions, {length} were requested"
-        raise InputError("--sequence", said, f"its positions are learned and end there: use at most {positions}")
+        raise InputError("--sequence", said, f"its positions end there: use at most {positions}")

@@ -9,7 +9,7 @@ sizes w of a largest stage:
     ends       what is exposed of sync_d(w), by which no chip gets less
 
 A family of v chunks counts each transfer v times, and v - 1 times the start of a chunk and the way around. Where its
-chunks overlap transfers the pace counts none of them, and the sum of stages, beta = 1/v times, the moves of one chunk.
+chunks overlap transfers none of them is counted: what filling and emptying the pipeline exposes is at least nothing.
 """
 
 from collections.abc import Sequence
@@ -112,13 +112,11 @@ def all_degrees(problem: Problem, width: Width) -> tuple[tuple[ShapeDegrees, ...
 @dataclass(frozen=True, slots=True)
 class ShapeRows:
     """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one, as far
-    as no chunks hide them, and what filling the pipeline takes of those that may be hidden; what the
-    replicas take by stage of ZeRO, for ``sizes_bytes``; where some parameters are experts the least bytes that the
-    optimizer updates on a rank under ZeRO, with one replica."""
+    as no chunks hide them; what the replicas take by stage of ZeRO, for ``sizes_bytes``; where some parameters are
+    experts the least bytes that the optimizer updates on a rank under ZeRO, with one replica."""
 
     degrees: tuple[ShapeDegrees, ...]
     transfers_s: tuple[tuple[Floats, Floats], ...]
-    fills_s: tuple[Floats, ...]
     sizes_bytes: Floats
     ends: dict[int, Ends]
     stepped_bytes: Floats | None
@@ -159,15 +157,12 @@ def shape_rows_of(
 ) -> ShapeRows:
     """The rows of a graph whose degrees are known, for sizes of the largest stage; ``mixed`` as of :func:`_ends`."""
     (degrees, met), prices_s = known, least_prices(task, problem, width)
-    fills_s = tuple(np.zeros(len(own.levels)) for own in degrees)
     if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, which may hide their transfers
-        if not any(family.split for family in problem.rules.families):
-            fills_s = tuple(own.transfers_s(prices_s)[0] for own in degrees)
         prices_s = np.zeros_like(prices_s)
     at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes, mixed) for zero in zeros}
     stepped = None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
     moved_s = tuple(own.transfers_s(prices_s) for own in degrees)
-    return ShapeRows(degrees, moved_s, fills_s, sizes_bytes, at_zeros, stepped)
+    return ShapeRows(degrees, moved_s, sizes_bytes, at_zeros, stepped)
 
 
 def paced_transfers(problem: Problem, family: Family) -> int:

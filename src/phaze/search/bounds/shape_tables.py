@@ -8,7 +8,7 @@ layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of t
     laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0; where backward passes are
                  split m and 0, as what they count beside the slowest stage is no less than nothing
     ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
-                 stage, of the least that one has; and what filling the pipeline takes of overlapped transfers
+                 stage, of the least that one has
     step         optimizer bytes of w_S, shared by the replicas under ZeRO
     again        fewest layers computed again over all cuts into S stages that fit at z         (:func:`fewest_again`)
 
@@ -151,8 +151,7 @@ class ShapeTerms:
         rows[:, 2], rows[:, 3], rows[:, 6] = moves_s[pattern], move_s[pattern], pattern
         rows[:, 4], rows[:, AGAIN] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
         tied_s = self.tied_s[own.levels.max(axis=1)][pattern] if stages > 1 else np.zeros(len(some))
-        once_s = (tied_s + self.rows.fills_s[stages - 1][pattern])[:, None]
-        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + once_s
+        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + tied_s[:, None]
         rows[:, PLAIN + classes :] = traffic / share[some, None]
         # Replicas of equal laps whose boundaries cross the same levels count as one.
         marks = np.stack([own.rounds[some], own.pattern[some]])
