@@ -27,7 +27,8 @@ class Latents(nn.Module):
         x = self.patches(latents).flatten(2).transpose(1, 2)
         for block in self.blocks:
             x = block(x)
-        return self.out(x).pow(2).mean()
+        loss: Tensor = self.out(x).pow(2).mean()
+        return loss
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import phaze
+from phaze import api
 from phaze.api.values import Planned
 from phaze.errors import PhazeError
 from phaze.graph.zoo import ZOO
@@ -108,7 +109,7 @@ most_area = "800 mm2"
 sustained_power = "500 W"
 """
     (tmp_path / "one.toml").write_text(space)
-    found = phaze.search(
+    found = api.search(
         model="bert-large", out=tmp_path / "run", settings=[f"space={tmp_path / 'one.toml'}"], devices=16, batch=64
     )
     chip, (model,) = found.document["chip"], found.document["models"]

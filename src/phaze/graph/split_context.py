@@ -76,13 +76,12 @@ def require_pointwise(layer: Layer, tokens: int) -> None:
             "use fused attention",
         )
     tensors = {tensor.id: tensor for tensor in layer.forward.tensors}
-    elements = {number: tensor.elements for number, tensor in tensors.items()}
     fixed = {number for number, tensor in tensors.items() if tensor.role in ("parameter", "constant")}
     for op in layer.forward.operators:
         read = {access.tensor for access in op.reads}
         if read and read <= fixed:  # a weight in another precision
             fixed.update(access.tensor for access in op.writes)
-        activations = op.kind == "product" and not read & fixed and not is_grouped(op, elements)
+        activations = op.kind == "product" and not read & fixed and not is_grouped(op, tensors)
         scans = op.kind == "scan" and op.size("elements") >= 2 * tokens
         if op.kind in ("convolution", "pool") or scans or activations:
             raise InputError(

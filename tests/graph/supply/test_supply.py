@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,7 @@ def test_the_cache_tells_two_packages_of_one_name_apart(
         elif way == "another folder":
             monkeypatch.chdir(tmp_path / folder)
         else:
-            monkeypatch.setattr(import_path.sysconfig, "get_path", lambda name: str(tmp_path / folder))
+            monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / folder))
 
     kept, place = GraphCache(tmp_path / "cache"), "netbuilder.net:build"
     goes_to("first")

@@ -227,7 +227,7 @@ class Rotary(Mlp):
         """``x`` (batch, head, sequence, width) with every pair of features turned by its position."""
         rates = 1e4 ** -torch.linspace(0, 1, WIDTH // 2, dtype=torch.float32, device=x.device)
         angles = torch.outer(torch.arange(x.shape[2], dtype=torch.float32, device=x.device), rates)
-        even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+        even, odd = x.float().reshape(*x.shape[:-1], -1, 2).unbind(-1)
         y = torch.stack((even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()), -1)
         y = y.flatten(-2)
         return y.to(torch.bfloat16) if self.back == "bfloat16" else y.type_as(x) if self.back == "like" else y
