@@ -20,7 +20,6 @@ RANKS = {
     "callable_module": 0,
     "check": 0,
     "compiled": 0,
-    "dataclass": 0,
     "errors": 0,
     "units": 0,
     "document_faults": 0,

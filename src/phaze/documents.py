@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite, isnan
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,7 +18,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from pydantic_core import PydanticKnownError
 
 from phaze import units
-from phaze.dataclass import dataclass
 from phaze.document_faults import first_fault, spell_path
 from phaze.errors import InputError
 from phaze.files import read_text

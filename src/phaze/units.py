@@ -9,12 +9,11 @@ Files may say ``"32 GiB"`` or a plain number in the base unit; people are shown 
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Literal
-
-from phaze.dataclass import dataclass
 
 Unit = Literal["B", "B/s", "Hz", "s", "W", "J", "mm2", "FLOP/s", "USD", "kgCO2e"]
 

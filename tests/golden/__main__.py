@@ -1,18 +1,19 @@
-"""python -m tests.golden make | compare | verify [NAME ...] [--phaze PATH]
+"""python -m tests.golden make | compare | verify [NAME ...] [--source FOLDER]
 
-make writes the answers anew, compare lists every difference (exit code 1 if there is one), verify lets
-the phaze at a path, such as that of an earlier commit, verify every certificate among the answers.
+make writes the answers anew, compare lists every difference (exit code 1 if there is one), verify answers
+anew and lets the phaze of a source folder, such as that of an earlier commit, verify every certificate.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from tests.golden.answers import ANSWERS, ask, differences, write
-from tests.golden.cases import CASES, Case
+from tests.golden.answers import OF_CODE, ask, differences, write
+from tests.golden.cases import CASES, ROOT, Case
 
 
 def _compared(case: Case, make: bool) -> int:
@@ -34,11 +35,29 @@ def _compared(case: Case, make: bool) -> int:
     return int(bool(wrong))
 
 
-def _verified(case: Case, phaze: str) -> int:
+def _digest_of(source: str) -> str:
+    """The digest of the source in a folder, as its answers state it."""
+    line = "from phaze.search.code import code_digest; print(code_digest())"
+    return _python(source, "-c", line).stdout.strip()
+
+
+def _python(source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": source}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment)
+
+
+def _verified(case: Case, source: str) -> int:
+    """Whether the phaze of a source folder accepts a certificate as if it had made it."""
     if "certificate.json" not in case.files:
         return 0
-    done = subprocess.run([phaze, "verify", str(ANSWERS / case.name)], capture_output=True, text=True, check=False)
-    print(f"{case.name:24} exit code {done.returncode}  {done.stdout.strip().splitlines()[-1:]}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        ask(case, Path(folder))
+        run = Path(folder) / "run"
+        for path in run.glob("*.json"):
+            text = path.read_text(encoding="utf-8")
+            path.write_text(OF_CODE.sub(rf'\g<1>{_digest_of(source)}"', text), encoding="utf-8")
+        done = _python(source, "-m", "phaze", "verify", str(run), "--json")
+    print(f"{case.name:24} exit code {done.returncode}  {done.stdout[:200]}{done.stderr[-200:].strip()}", flush=True)
     return int(done.returncode != 0)
 
 
@@ -47,11 +66,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("make", "compare", "verify"))
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--phaze", default="phaze")
+    parser.add_argument("--source", default=str(ROOT / "src"), help="the src folder of the phaze that verifies")
     options = parser.parse_args()
     chosen = [case for case in CASES if not options.names or case.name in options.names]
     if options.action == "verify":
-        wrong = [_verified(case, options.phaze) for case in chosen]
+        wrong = [_verified(case, options.source) for case in chosen]
     else:
         wrong = [_compared(case, options.action == "make") for case in chosen]
     return int(any(wrong))

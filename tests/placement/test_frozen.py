@@ -3,11 +3,11 @@
 import copy
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 
 import pytest
 
-from phaze.dataclass import replace
 from phaze.placement.answer import document_of
 from phaze.placement.check import objections
 from phaze.placement.frozen import Frozen

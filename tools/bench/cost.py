@@ -1,7 +1,7 @@
 """Products: one chip and all tensor parts of the paper against the published mapper; one core against ZigZag and
 SCALE-Sim, cycles beside time."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -10,7 +10,6 @@ from phaze.cost.kernels import warm
 from phaze.cost.mapped import part_of
 from phaze.cost.mapping import Flow, TensorPart
 from phaze.cost.products import map_product, sweep_products
-from phaze.dataclass import dataclass
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
 from tools.bench import clock

@@ -13,10 +13,11 @@ and the batch takes, over d copies of S stages whose first has the layers 0 .. j
 It shares no code with :mod:`phaze.placement.solve`, which has no axis for devices, and is checked against it.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Problem
 

@@ -3,12 +3,12 @@
 The sizes are those of the published figures; the times of operators and layers are our own costs on the stand-in chip.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 from phaze.cost.mapping import Product, TensorPart, product
 from phaze.cost.parts import ChipArrays, tensor_parts
 from phaze.cost.products import TensorParts
-from phaze.dataclass import dataclass
 from phaze.evaluate.flow import PlacementJob, placed_layers
 from phaze.evaluate.flow import placement_problem as problem_of
 from phaze.evaluate.layers import Setting, layer_costs, pass_problem

@@ -1,9 +1,8 @@
 """One comparison: the same input, our time, another's time, their ratio, and whether the answers agree."""
 
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
-
-from phaze.dataclass import dataclass
 
 Basis = Literal["published", "measured", "estimated"]
 PARTS = ("placement", "schedule", "cost", "search")

@@ -12,9 +12,10 @@ the array's fill and drain once. What an honest other may charge on top is the f
     ends = (e kc (mt + nt) + 4 mt nt) / global bytes a cycle + R + C
 """
 
+from dataclasses import dataclass
+
 from phaze.cost.gemm import best
 from phaze.cost.mapping import SUM_BYTES, TensorPart, product
-from phaze.dataclass import dataclass
 
 Loop = tuple[str, int]
 

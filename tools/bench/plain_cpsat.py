@@ -6,11 +6,11 @@ all of both kinds; two cumulative constraints, one for each kind, and s_j >= e_i
 runs with its own defaults on all cores. Times are multiples of horizon / 2^30, rounded up.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from ortools.sat.python import cp_model
 
-from phaze.dataclass import dataclass
 from phaze.schedule.order import contract
 from phaze.schedule.problem import KINDS, Problem
 

@@ -5,7 +5,8 @@ bytes for each element; where a stack fuses the adding, it reads and writes the 
 own time: what bounds it may hide them. The rest, cast or norm of the sum, the stack counts apart.
 """
 
-from phaze.dataclass import replace
+from dataclasses import replace
+
 from phaze.graph.ir import Access, Layer, Operator, OperatorGraph
 
 TRACED = 2.0

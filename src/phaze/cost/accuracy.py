@@ -10,6 +10,7 @@ all-reduces run beside the weight gradients).
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -20,7 +21,6 @@ from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
-from phaze.dataclass import dataclass, replace
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import Basis

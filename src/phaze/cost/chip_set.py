@@ -6,6 +6,7 @@ has as many cores of either kind as there are clusters.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from phaze.cost.clustered.table import cost_works_on_clusters
 from phaze.cost.parts import ChipArrays, chip_arrays
 from phaze.cost.table import Column, CostTable, cost_table, cost_works
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip

@@ -36,13 +36,13 @@ rules have one link and no latency: 2 (n-1)/n S/B, half of it for a gather or sc
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import log2
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.calibration import Basis, LinkConstants, link_constants_of
 from phaze.hardware.cluster import Cluster, Level, Library

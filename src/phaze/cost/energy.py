@@ -14,14 +14,13 @@ For a work with M multiply-accumulates and O lane operations, and its bytes at e
 so energy is never below M mac + compulsory bytes x hbm.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
 from phaze.cost.table import Column
-from phaze.dataclass import dataclass
 from phaze.hardware.technology import EnergyTable
 
 Floats = NDArray[np.float64]

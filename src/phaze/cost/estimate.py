@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +22,6 @@ from phaze.cost.set_energy import dynamic_energies
 from phaze.cost.table import Column
 from phaze.cost.vector import PASSES, Moved, VectorWork, whole_bursts
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import BANDS, Basis, Load, Trusted, format_rates

@@ -28,13 +28,13 @@ are gathered before the products and scattered after them: T k x h a over x rank
 Every price is nondecreasing in bytes and nonincreasing in the bandwidth of every level.
 """
 
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from phaze.cost.collective import CollectiveCost, Kind, collective_seconds, crossings, pieces_s
 from phaze.cost.ranks import members_by_level
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
 

@@ -16,13 +16,13 @@ is held back in turn.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.row_file import AttentionRows
-from phaze.dataclass import dataclass, replace
 from phaze.graph.pairs import pairs
 from phaze.hardware.attention import AttentionRate
 

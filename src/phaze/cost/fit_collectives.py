@@ -13,6 +13,7 @@ are. Cross-validation: curve i belongs to fold i mod 5, each predicted with what
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from types import MappingProxyType
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 
 from phaze.cost.collective import Kind, collective_seconds
 from phaze.cost.exchange import seen_by
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.calibration import LinkCalibration
 from phaze.hardware.cluster import Cluster, Level
 

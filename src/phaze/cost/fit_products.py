@@ -8,6 +8,7 @@ than 0.1 TFLOP of our seconds at the full rate over theirs.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from phaze.cost.chip_set import chip_set
@@ -27,7 +28,6 @@ from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants
 from phaze.cost.row_file import ProductRows
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.calibration import Constants, format_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import RECIPES

@@ -6,6 +6,7 @@ was asked. A constant is said with its value in the bundled files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from phaze.cost.fit_collectives import LEAST_BYTES, Curve, errors, fit_level, wi
 from phaze.cost.fit_products import constants_in, fit_low, fit_plain, fit_share, measured_rows
 from phaze.cost.fitting import errors_of
 from phaze.cost.row_file import AttentionRows, CollectiveRows, ProductRows, RowFile
-from phaze.dataclass import dataclass
 from phaze.hardware.attention import AttentionRate, AttentionRates
 from phaze.hardware.attention_file import attention_rates
 from phaze.hardware.chip import Chip

@@ -12,6 +12,7 @@ constants fitted on the other four, so no row helps to predict itself.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -23,7 +24,6 @@ from phaze.cost.mapping import Product
 from phaze.cost.measured_clock import chip_constants
 from phaze.cost.vector import VectorWork
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.hardware.calibration import DATASHEET, Calibration, Constants, constants_of
 from phaze.hardware.chip import Chip

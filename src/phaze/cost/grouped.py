@@ -4,7 +4,8 @@ A product of many experts at once has, beside rows and weights, the offset of ea
 bits, at least one for each expert.
 """
 
-from phaze.dataclass import replace
+from dataclasses import replace
+
 from phaze.graph.ir import Layer, Operator, OperatorGraph, Recompute, Tensor
 
 OFFSET_BYTES = 4

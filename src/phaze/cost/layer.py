@@ -4,7 +4,7 @@ pass seconds = sum over operators of their all-core times + sum over its collect
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from phaze.cost.collective import collective, kind_named
 from phaze.cost.measured_clock import chip_constants
 from phaze.cost.set_energy import layer_power
 from phaze.cost.work import Work, works_of
-from phaze.dataclass import dataclass
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis, Constants
 from phaze.hardware.chip import Chip

@@ -15,10 +15,9 @@ Products keep their sizes and get ``bits``. A recipe changes no FLOP and no resu
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
-from phaze.dataclass import replace
 from phaze.graph.ir import Access, Layer, Operator, OperatorGraph, Recompute, Tensor
 from phaze.hardware.formats import Recipe
 

@@ -8,6 +8,7 @@ it where each has a tile of its own; ``workers`` says how many of them there are
     arrays_at_peak_s  the same without what a chip or its software was measured to lose, at the rated clock
 """
 
+from dataclasses import replace
 from math import inf
 
 from phaze.cost.clustered.mapping import SUSTAINED_SHARE, ClusterCost, ClusterPart, cluster_part
@@ -15,7 +16,6 @@ from phaze.cost.clustered.products import map_on_clusters
 from phaze.cost.mapping import CoreOption, Product, ProductCost, TensorPart
 from phaze.cost.parts import chip_arrays, tensor_parts
 from phaze.cost.products import map_product
-from phaze.dataclass import replace
 from phaze.hardware.calibration import IDEAL, Constants
 from phaze.hardware.chip import Chip
 

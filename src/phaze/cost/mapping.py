@@ -4,10 +4,10 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 
 Flow = Literal["os-mn", "os-nm", "ws", "is"]

@@ -10,12 +10,12 @@ the one that the power limit allows. A search asks for none of this
 (:func:`phaze.hardware.silicon.design.without_measurements`).
 """
 
+from dataclasses import replace
 from math import inf
 
 from phaze.cost.clustered.mapping import cluster_part
 from phaze.cost.clustered.products import map_on_clusters
 from phaze.cost.mapping import product
-from phaze.dataclass import replace
 from phaze.hardware.calibration import Basis, Constants, Load, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.chip import Accelerator

@@ -18,9 +18,9 @@ weight, main weight, gradient, two moments) replaces all of it, and an update mo
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision
 from phaze.hardware.stack import Optimizer, Stack, StateBytes

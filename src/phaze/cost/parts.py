@@ -10,7 +10,7 @@ A part is what a cost depends on. ``how`` says which cores an operator has and w
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from phaze.cost.products import TensorParts, distinct_rows, parts_from
 from phaze.cost.vector import VectorParts, vector_parts_from
-from phaze.dataclass import dataclass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 

@@ -12,8 +12,8 @@ What is kept between the passes stays as it was.
 """
 
 from collections.abc import Set
+from dataclasses import replace
 
-from phaze.dataclass import replace
 from phaze.graph.ir import Access, Layer, Operator, OperatorGraph, Recompute
 from phaze.graph.recompute import score_path
 

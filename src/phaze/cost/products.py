@@ -5,14 +5,13 @@ every row. :func:`map_product` gives one product's best mapping on one part with
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost import gemm, kernels
 from phaze.cost.mapping import FLOWS, ORDERS, CoreOption, GlobalOption, Product, ProductCost, TensorPart
-from phaze.dataclass import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

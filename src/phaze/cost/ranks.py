@@ -22,11 +22,11 @@ share one of them, so I_l / I_(l-1), rounded up, meet at level l (:func:`members
 and sizes divide each other; elsewhere groups lie differently and it is a mean.
 """
 
+from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 

@@ -13,8 +13,9 @@ need not be written to HBM when it is no output of the graph and every read of i
 With ``residency=False`` every need is infinite: each operand comes from HBM and each result goes there.
 """
 
+from dataclasses import dataclass
+
 from phaze.cost.mapping import NEVER
-from phaze.dataclass import dataclass
 from phaze.graph.ir import OperatorGraph
 
 

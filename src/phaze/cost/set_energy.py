@@ -6,6 +6,7 @@ Over the operators of a layer run one after the other, with what is drawn whatev
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from phaze.cost.chip_set import ChipSet, ClusterSet
 from phaze.cost.clustered.energy import cluster_energies
 from phaze.cost.energy import Energies, energies
 from phaze.cost.table import Column
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 
 Floats = NDArray[np.float64]

@@ -5,10 +5,11 @@
 with cycles of the best mapping (:mod:`phaze.cost.clustered.gemm`), which knows no clock but HBM's bytes a cycle.
 """
 
+from dataclasses import dataclass
+
 from phaze.cost.clustered.gemm import best_by_front
 from phaze.cost.clustered.mapping import cluster_part
 from phaze.cost.mapping import Product, product
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.area import SiliconAreas, silicon_areas
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.node import Node

@@ -13,7 +13,7 @@ A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.c
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from phaze.cost.parts import ChipArrays, How, peak_flops, tensor_parts, vector_p
 from phaze.cost.products import ProductCosts, sweep_products
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass
 from phaze.hardware.calibration import Constants
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ with V, l, f, the bandwidths and buffers; none is below its elements over the la
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import ceil
 from types import MappingProxyType
 
@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.mapping import NEVER
-from phaze.dataclass import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

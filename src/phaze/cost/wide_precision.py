@@ -9,8 +9,8 @@ Sizes, FLOP and elements are unchanged.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from phaze.dataclass import replace
 from phaze.graph.ir import Access, Layer, Operator, OperatorGraph, Recompute, Tensor
 from phaze.hardware.formats import WIDE_BITS
 

@@ -12,12 +12,12 @@ elements cost lane operations alone. Fused attention: both products of the forwa
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from phaze.cost.mapping import NEVER, Product
 from phaze.cost.residency import Needs, needs_of
 from phaze.cost.vector import PASSES, ROW_KINDS, Moved, VectorWork, whole_bursts
-from phaze.dataclass import dataclass, replace
 from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
 from phaze.graph.opset import KINDS
 from phaze.graph.pairs import attention_pairs, mean_keys

@@ -4,10 +4,9 @@ tokens a second = batch * sequence / batch time; of a device, over all devices o
 MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them; ``share_of_peak`` is MFU
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.bands import band_document, layout_of
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes

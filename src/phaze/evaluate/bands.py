@@ -20,13 +20,13 @@ The bands are data, ``data/bands.json``, made by ``phaze validate --bands --writ
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import Count, Document, NonNegative, Positive, check, parse
 from phaze.hardware.calibration import Trusted
 from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision

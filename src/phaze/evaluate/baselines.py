@@ -7,9 +7,9 @@ are the fastest order and mode of recompute that fit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
-from phaze.dataclass import replace
 from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model

@@ -6,10 +6,10 @@ flight, so no plan needs the one that is dropped.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from phaze.dataclass import replace
 from phaze.evaluate.layers import LayerCost
 
 # The place of the first mode between selective and full.

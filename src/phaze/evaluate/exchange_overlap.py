@@ -10,11 +10,11 @@ It never falls when an exchange or other work takes longer.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.overlap import closure
 from phaze.graph.ir import Operator, OperatorGraph
 from phaze.hardware.stack import Stack

@@ -5,13 +5,13 @@ exchange_hidden_s = what of these the stack runs behind other work (:mod:`phaze.
 expert_nodes      = groups of the innermost level that the ranks of one exchange lie in
 """
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.ranks import members_by_level
-from phaze.dataclass import replace
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, is_exchange_of_experts
 from phaze.evaluate.layer_times import ruled_layer
 from phaze.evaluate.layers import Setting

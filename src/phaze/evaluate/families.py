@@ -5,9 +5,9 @@ zb-v and dualpipe-v have two chunks a stage, whether or not they are stated.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
-from phaze.dataclass import replace
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.stack import PipelineFamily, Stack
 from phaze.placement.plan import Plan

@@ -32,10 +32,10 @@ chips that may still win.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from phaze.cost.low_precision import is_around
 from phaze.cost.memory import sent_bytes
-from phaze.dataclass import dataclass
 from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.machine import Machine

@@ -1,8 +1,8 @@
 """What a plan takes where the fullest rank of experts gets more tokens than the mean: the same stages, priced again."""
 
+from dataclasses import replace
 from typing import Any
 
-from phaze.dataclass import replace
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel
 from phaze.evaluate.plan import Request

@@ -5,11 +5,11 @@ and the setting that its times came from.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import Count, Document, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting

@@ -13,6 +13,7 @@ proved schedule on one chip (:func:`layer_times`), a bound on many (:meth:`phaze
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from phaze.cost.memory import sent_bytes
 from phaze.cost.offload import exposed_copies_s
 from phaze.cost.plain_softmax import plain_softmaxes
 from phaze.cost.wide_precision import wide_layer
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.halves import split_backward
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import needed_again

@@ -4,14 +4,13 @@ The seconds are those of :mod:`phaze.evaluate.layer_times`, for one chip, under 
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.measured_clock import chip_constants
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layers, several_layer_times
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_builder import ruled_pass

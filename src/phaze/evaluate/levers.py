@@ -8,10 +8,10 @@ first stage of ZeRO at which some plan fits.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any, TypeVar
 
-from phaze.dataclass import replace
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo

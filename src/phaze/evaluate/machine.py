@@ -1,6 +1,7 @@
 """What layer times depend on beside the chip."""
 
-from phaze.dataclass import dataclass
+from dataclasses import dataclass
+
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision, Recipe

@@ -1,10 +1,8 @@
 """What several jobs have in common, made once: graphs, layer costs and prices, kept by what they depend on."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
-
-from phaze.dataclass import dataclass
 
 T = TypeVar("T")
 

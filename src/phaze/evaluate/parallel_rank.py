@@ -7,11 +7,11 @@ let attention see all keys     :func:`phaze.graph.split_context.context_parallel
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from phaze.cost.ranks import Degrees, Divided, require_divided
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.memo import Memo
 from phaze.graph.fold_experts import folded_model, require_own_tokens

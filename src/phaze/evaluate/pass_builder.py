@@ -5,12 +5,11 @@ collectives, not for other sizes: plans try one structure at many microbatches a
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from phaze.cost.accumulation import KnownGradients
 from phaze.cost.plain_softmax import launches
 from phaze.cost.work import KnownOperators, Work, works_of
-from phaze.dataclass import dataclass
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions

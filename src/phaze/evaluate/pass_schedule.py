@@ -5,9 +5,9 @@ cluster; the rule is the stack's own unless another is named. The host's launche
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import Setting, pass_problem

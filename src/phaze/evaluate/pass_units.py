@@ -5,12 +5,12 @@ a ring          A + max(0, c - (n - 1)/n A), of n ranks        A the attention's
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass
 from phaze.graph.ir import OperatorGraph
 from phaze.schedule.order import strong_components
 from phaze.schedule.problem import Core

@@ -13,8 +13,8 @@ larger microbatch, then without sequence parallelism.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.flow import PlacementJob, rank_problem
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel

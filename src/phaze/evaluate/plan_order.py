@@ -18,13 +18,13 @@ the others but that they are slower.
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from math import inf
 
 import numpy as np
 
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels

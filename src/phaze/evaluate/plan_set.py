@@ -5,9 +5,8 @@ with the stage of ZeRO and the attention of the plan.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from phaze.dataclass import dataclass
 
 # What is said of the best plan alone.
 # What a plan states only where it is more than usual: another plan of the document need not have it.

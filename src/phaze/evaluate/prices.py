@@ -1,7 +1,7 @@
 """Prices of collectives and transfers for the placement, from the cost room: the best way over the levels in use."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from phaze.cost.collective import Kind, collective_seconds, pieces_s
 from phaze.cost.exchange import seen_by
-from phaze.dataclass import dataclass
 from phaze.hardware.calibration import Basis, link_constants_of
 from phaze.hardware.cluster import Cluster
 

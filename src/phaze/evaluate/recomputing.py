@@ -6,9 +6,9 @@ plan whose modes are sought ("best") chooses among the efficient unions (:func:`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
-from phaze.dataclass import replace
 from phaze.errors import InputError, unknown_name
 from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
 from phaze.hardware.chip import Chip

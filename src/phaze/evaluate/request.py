@@ -1,10 +1,10 @@
 """From what a person asks (names, counts) to a job that can be planned."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from phaze import units
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom

@@ -22,6 +22,7 @@ Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,7 +33,6 @@ from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.table import CostTable
 from phaze.cost.work import CollectiveWork, Work
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
 from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.pass_units import Unit, in_pieces, in_ring

@@ -6,12 +6,12 @@ run does not say is that of the cluster and its stack: bf16 with fp32 master wei
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import BatchSize, Count, Document, Format, Length, Positive, TokenCount, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.families import family_of, stack_running

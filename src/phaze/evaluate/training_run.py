@@ -11,9 +11,9 @@ kg CO2e      = kWh x grid intensity + manufacturing carbon over the lifetime, wh
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, RunTerms

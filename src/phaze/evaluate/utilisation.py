@@ -13,10 +13,10 @@ stand in products, L the blocks, h their width, s the sequence (:func:`utilisati
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.graph.ir import Layer, Model, Operator, OperatorGraph
 from phaze.graph.opset import flops
 from phaze.graph.pairs import attention_pairs

@@ -6,10 +6,10 @@ split changes with it; a row that cannot be planned says why.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, PhazeError, unknown_name
 from phaze.evaluate.answer import planned_document
 from phaze.evaluate.plan_order import planned

@@ -1,11 +1,10 @@
 """Why not another value of an axis: the certified best of the space among the chips that have it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from phaze import units
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError
 from phaze.explain.question import Question, best_with, gain
 from phaze.hardware.figures import figures_of

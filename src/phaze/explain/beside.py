@@ -7,10 +7,9 @@ alone    the certified best chip of the space for one model alone; the regret of
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.explain.question import Question, best_with
 from phaze.report.page.rival import priced_on
 from phaze.search.objective import scale_of

@@ -12,10 +12,11 @@ under other objectives, are looked at as in any search. Chips of cores run at th
 the models stay, L holds as it is.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError
 from phaze.explain.question import Question, best_with, score_on
 from phaze.search.chips import SpaceChips

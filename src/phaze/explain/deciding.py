@@ -8,9 +8,8 @@ In each direction a change of 10 % is tried, then of 5 % if that changed the chi
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from phaze.dataclass import dataclass
 from phaze.explain.changed_space import Winner, best_of_changed
 from phaze.explain.question import Question, gain
 from phaze.hardware.silicon.node import InterfaceAreas, Node

@@ -12,13 +12,12 @@ build where a tenth of a percent is all it gains.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.explain.question import Question, gain
 from phaze.explain.shared import Axis, Span, near_words

@@ -7,10 +7,9 @@ It is placed anew on the chip that was found, by the plain path:
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.explain.question import Question
 from phaze.graph.supply.tracing import Watch, silent

@@ -7,9 +7,9 @@ scores; none is a derivative.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.explain.changed_space import best_of_changed
 from phaze.explain.question import Question, gain, scores_on, with_budget

@@ -1,11 +1,11 @@
 """The chips next to the answer: one axis one step up or down, all else equal, inside the space or not."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.explain.question import Question, gain, scores_on
 from phaze.search.spaces import EnumeratedSpace
 

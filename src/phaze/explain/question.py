@@ -6,14 +6,13 @@ places anew (``score_on``), or a search proves the best of a space (``best_with`
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.layer_times import layer_works
 from phaze.hardware.chip import Chip

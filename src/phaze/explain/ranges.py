@@ -14,8 +14,8 @@ worst case is the certified best there.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.explain.question import Found, Question, best_with, gain, score_on
 from phaze.search.boxes.views import AnyGrid, grid_for
 from phaze.search.changed_network import levels_of, with_bandwidths

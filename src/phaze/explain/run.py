@@ -1,10 +1,9 @@
 """The whole explanation of a run as one document, ``phaze.explanation/1``."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.explain.alternatives import asked_instead, instead
 from phaze.explain.beside import alone, beside
 from phaze.explain.deciding import deciding

@@ -10,8 +10,8 @@ all of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.report.axis_words import amount, axis_name
 
 

@@ -11,9 +11,9 @@ whatever a run cannot state: cuts, recompute stage by stage, the order of stages
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.fixed import fixed_plan

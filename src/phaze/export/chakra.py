@@ -12,10 +12,10 @@ whole tensor, of a gather of one rank's part.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from phaze.cost.memory import sent_bytes
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.export.chakra_layers import Collective, Compute, layer_passes, require_mode

@@ -8,11 +8,11 @@ it::
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from phaze.cost.chip_set import chip_set
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.layer_times import RuledLayer, ruled_layers

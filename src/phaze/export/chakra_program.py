@@ -8,10 +8,9 @@ passes is that of the plan's pipeline schedule.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.export.chakra_layers import Collective, Compute, LayerPasses, Segment, joined
 
 

@@ -7,9 +7,8 @@ is 0 is left out of a message but not of an attribute, where it says that there 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-
-from phaze.dataclass import dataclass
 
 VERSION = "0.0.4"
 COMP, SEND, RECV, COLL = 4, 5, 6, 7

@@ -1,8 +1,7 @@
 """A choice of a launch file: a name, a value, and why it is so."""
 
 from collections.abc import Sequence
-
-from phaze.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """The launch files of a plan, one a framework: the text or why there is none, and what it does otherwise."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.job_file import reopened
 from phaze.evaluate.memo import Memo

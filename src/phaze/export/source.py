@@ -5,10 +5,10 @@ after them. Frameworks cut pipelines by blocks, so a plan whose layers are no su
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.job_file import Reopened

@@ -4,14 +4,13 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze import __version__
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError, PhazeError
 from phaze.front.certificate import NO_BOXES, DesignProof, certificate_document, gap_of, gap_of_ways, proofs, watched
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of

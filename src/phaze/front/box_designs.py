@@ -10,10 +10,11 @@ for the box may hold the one that comes first by number. Bounds on batch times a
 that are no worse elsewhere leave a chance.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.front.measures import limit_of
 from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.front.order import closed, steps

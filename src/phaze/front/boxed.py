@@ -12,14 +12,13 @@ In journals chips are called by the number of their combination, units by memory
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.front.box_designs import FrontBoxes
 from phaze.front.state import FrontState
 from phaze.search.boxes.box_bounds import BoxQuestion

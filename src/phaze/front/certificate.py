@@ -21,12 +21,12 @@ anything was left open, failed or was not proved.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.front.measures import Listed
 from phaze.front.order import shortfall, steps
 from phaze.front.state import FrontState

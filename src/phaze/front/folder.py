@@ -1,12 +1,12 @@
 """A front is a folder: the study as it was run, the journal, front.json and front.csv. The same command goes on."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole

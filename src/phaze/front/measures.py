@@ -6,11 +6,11 @@ the list of closed units itself, so that whoever has the list can derive the pro
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.front.metrics import Metric, RequestedMetrics, known_values
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of

@@ -14,11 +14,11 @@ is shown as sequences a batch over its seconds (of several models: 1 over their 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError, unknown_name
 from phaze.search.objective import Kind
 from phaze.search.spaces import EnumeratedSpace

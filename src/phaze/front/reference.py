@@ -1,11 +1,11 @@
 """The plain path of a front: any chip, memory and configuration in every metric, by the formulas for one chip."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.front.answer import shown_value
 from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.hardware.figures import figures_of, making_of

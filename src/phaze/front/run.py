@@ -9,12 +9,11 @@ an interruption changes anything.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.front.answer import SCHEMA
 from phaze.front.box_designs import FrontBoxes
 from phaze.front.boxed import front_boxes

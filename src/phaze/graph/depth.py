@@ -11,9 +11,9 @@ Ties follow in the same way. Layers stay as they are. Layers that take turns, x 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from phaze.dataclass import dataclass, replace
 from phaze.graph.ir import Call, Edge, Model
 
 

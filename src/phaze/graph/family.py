@@ -8,10 +8,10 @@ there; nor are positions where none are learned.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError, unknown_name
 from phaze.graph.ir import Attention
 from phaze.graph.shipped import case_name

@@ -12,7 +12,8 @@ operators there, in the same order, but for the collectives around them:
 :func:`phaze.graph.split_experts.expert_split` then shares the experts out.
 """
 
-from phaze.dataclass import dataclass, replace
+from dataclasses import dataclass, replace
+
 from phaze.errors import InputError
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
 from phaze.graph.mixture import all_tensors, has_experts, mixture_of

@@ -18,9 +18,8 @@ number in both. Operators are in an order in which they can run, and numbers and
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
-
-from phaze.dataclass import dataclass
 
 Core = Literal["tensor", "vector", "both", "network", "none"]
 Role = Literal["input", "parameter", "intermediate", "constant"]

@@ -6,8 +6,8 @@ what reads two of its tensors. A router, the sorting of rows and their weighted 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph.ir import Layer, Operator, OperatorGraph, Tensor
 

@@ -17,10 +17,10 @@ not there yet needs a row in ``KINDS``. The rule says which sizes the operator g
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.graph.ir import Core, Operator
 from phaze.graph.pairs import attention_pairs
 

@@ -13,12 +13,11 @@ sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 o
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph import sizes, store
 from phaze.graph.ir import Attention, Model

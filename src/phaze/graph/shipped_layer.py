@@ -7,10 +7,10 @@ read once into a :class:`LayerForm`: all that is no number, and the numbers and 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.graph import opset
 from phaze.graph.ir import Access, Core, Layer, Operator, OperatorGraph, Parameter, Recompute, Role, Tensor
 from phaze.graph.store import AGAIN

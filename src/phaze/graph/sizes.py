@@ -11,9 +11,8 @@ The least of two is needed for look-ups: a table is read once, or once for each 
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-
-from phaze.dataclass import dataclass
 
 Point = Mapping[str, int]
 Exponents = tuple[tuple[str, int], ...]

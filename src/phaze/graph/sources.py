@@ -8,10 +8,10 @@ file.py:function    the user's code, which is run, traced
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.graph import store, zoo

@@ -19,9 +19,9 @@ split so and is refused with the operator's name.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
 from phaze.graph.mixture import all_tensors, is_grouped

@@ -19,8 +19,8 @@ Imbalance phi >= 1 is the rows of the fullest rank over the mean; it multiplies 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from phaze.dataclass import replace
 from phaze.errors import InputError
 from phaze.graph.experts import BALANCED
 from phaze.graph.ir import Access, Layer, Model, Operator, OperatorGraph, Recompute, Tensor

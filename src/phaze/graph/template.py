@@ -7,10 +7,10 @@ expression its leaf number i is. Leaves that are the same expression in every gr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.graph.fit import FitError, Values, fit
 from phaze.graph.sizes import Expression, Point
 

@@ -6,11 +6,11 @@ row in :data:`phaze.graph.torch.named.NAMED` (its configuration), a row here, an
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
 from phaze.graph.family import FAMILIES, ROTARY_FAMILIES, check_sizes, family_case, family_point, file_of

@@ -16,10 +16,9 @@ The rows lie in ``presets/attention/kernels.toml``, each with the measurements t
 :mod:`phaze.hardware.attention_file`.
 """
 
+from dataclasses import dataclass
 from math import log
 from typing import Literal
-
-from phaze.dataclass import dataclass
 
 Generation = Literal["eager", "fa1", "fa2", "fa3", "fa4", "cudnn"]
 Pass = Literal["forward", "backward"]

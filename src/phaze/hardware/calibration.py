@@ -11,11 +11,10 @@ hours: they start in 4 us, and the clock is lower because the chip is warm and a
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.attention import AttentionRates
 from phaze.hardware.formats import WIDE, WIDE_BITS, Ratios, Recipe

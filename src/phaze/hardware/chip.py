@@ -7,9 +7,9 @@
 Every bandwidth is in one direction, for the whole device, in bytes per second.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration
 from phaze.hardware.formats import Precision, Ratios, times_faster

@@ -6,10 +6,10 @@ direction, when all devices of its group do so at once; its latency is that of o
 a ring or a hop of a torus. What a collective costs to start is the software's, not the network's.
 """
 
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.calibration import UNMEASURED, LinkCalibration
 from phaze.hardware.chip import Chip, require_positive

@@ -4,11 +4,11 @@ A die names a preset chip or describes one, and says what is published of it: a 
 perhaps areas of components. ``cores`` of a die photo is our tensor_arrays + vector_units + core_buffers.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from phaze.dataclass import dataclass
 from phaze.documents import Document, Format, Mm2, NonNegative
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip

@@ -5,8 +5,8 @@ design (:mod:`phaze.hardware.silicon`). Whoever asks for a figure asks here, and
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import (
     GB,

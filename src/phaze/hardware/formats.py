@@ -20,10 +20,10 @@ chip or stack does not have is refused.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError, unknown_name
 
 Precision = Literal["fp32", "bf16", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"]

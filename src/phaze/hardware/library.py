@@ -6,12 +6,12 @@ the name of a preset, with the nearest right one in the error.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phaze import documents
-from phaze.dataclass import replace
 from phaze.documents import Reader
 from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text

@@ -13,11 +13,11 @@ For dies of area A mm2 on a wafer of radius R mm (:func:`dies_per_wafer`, :func:
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from phaze.dataclass import dataclass
 from phaze.documents import Document, Format, NonNegative, Positive, Reader, Share
 from phaze.errors import InfeasibleError
 from phaze.files import read_text

@@ -8,9 +8,8 @@ A side is its units and their buffers: a program keeps either the arrays or the 
 with them. Rates: tensor ``macs * clock``, vector ``lanes * clock``, memories and links their bandwidths in bytes/s.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
-from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import Technology, chip_areas
 

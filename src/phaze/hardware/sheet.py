@@ -1,10 +1,9 @@
 """A chip's data sheet, of cores or of clusters: what it is, and what our models say of its area, power and cost."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, owned_by

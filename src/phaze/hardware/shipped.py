@@ -5,13 +5,13 @@
 A die that is only known to be smaller than a figure is denser than these say.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from pydantic import Field
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.documents import BytesPerSecond, Document, FlopPerSecond, Hertz, Mm2, Watts
 from phaze.hardware.files import Name, Sources, Text
 

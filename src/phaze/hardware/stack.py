@@ -1,8 +1,8 @@
 """A software stack: what the training framework fuses, hides and spends, apart from chip and network."""
 
+from dataclasses import dataclass
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.attention import Generation
 from phaze.hardware.chip import Chip

@@ -4,11 +4,10 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.documents import Reader
 from phaze.errors import unknown_name
 from phaze.files import is_path, read_text

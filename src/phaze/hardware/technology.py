@@ -17,13 +17,12 @@ Memory areas are curves over the size: straight lines between the points, throug
 slope beyond the last. All are non-decreasing, so a chip with more of anything is never smaller.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip, Silicon
 

@@ -11,12 +11,12 @@ G / alpha(m, S), while the slowest takes at least C / S and at least the longest
 the end to infinity. Nothing is rounded, so the answer is its own lower bound.
 """
 
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.placement import bottleneck_kernels as kernels
 from phaze.placement.batch_end import flat_link_s_per_byte, over_flat_link_alone

@@ -10,12 +10,12 @@ share out e stands for d, as it does for trained ones.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from phaze.cost.memory import ParameterState
-from phaze.dataclass import dataclass
 
 Floats = npt.NDArray[np.float64]
 Held = tuple[ParameterState, ParameterState, ParameterState, ParameterState]
@@ -57,6 +57,9 @@ class FrozenSums:
         return sum(size * each.weight for size, each in parts) / sent_bytes
 
 
+NO_FROZEN_SUMS = FrozenSums()
+
+
 def _apart(own: Sequence[Frozen], apart: bool) -> tuple[list[float], list[float]]:
     """Dense and expert bytes by layer."""
     experts = [layer.expert_bytes if apart else 0.0 for layer in own]
@@ -67,7 +70,7 @@ def frozen_sums(own: Sequence[Frozen], apart: bool, pairs: bool) -> FrozenSums:
     """Those of the layers of one stage; ``apart``: experts are shared out over ranks of their own, ``pairs``: two
     layers are gathered at once."""
     if not any(layer.bytes for layer in own):
-        return FrozenSums()
+        return NO_FROZEN_SUMS
     dense, experts = _apart(own, apart)
     names = {layer.tied: layer.tied_bytes for layer in own if layer.tied is not None}
     twice = sum(layer.tied_bytes for layer in own if layer.tied is not None) - sum(names.values())

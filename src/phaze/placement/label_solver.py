@@ -18,13 +18,13 @@ never need more memory.
 """
 
 import heapq
+from dataclasses import replace
 from math import inf
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import replace
 from phaze.placement import label_kernels
 from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan

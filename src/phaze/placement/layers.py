@@ -2,8 +2,8 @@
 
 import heapq
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 
 # No second or byte of a layer may reach this, so that no sum or product overflows.

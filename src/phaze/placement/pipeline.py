@@ -6,12 +6,12 @@ all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import dataclass, replace
 from phaze.placement import batch_end
 from phaze.placement.frozen import frozen_sums
 from phaze.placement.layers import LayerGraph

@@ -1,6 +1,7 @@
 """A plan as a value: its stages, what each takes and holds, and where the batch time goes."""
 
-from phaze.dataclass import dataclass
+from dataclasses import dataclass
+
 from phaze.placement.rules import Mode, Order
 from phaze.placement.sharing import REPLICAS, Sharing
 

@@ -1,12 +1,12 @@
 """One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.placement import stage_kernels
 from phaze.placement.cut_sets import CutSets, cut_sets_of

@@ -10,13 +10,13 @@ with the latency of the outermost level that has members; a gather, or a reduce-
 not fall with size.
 """
 
+from dataclasses import dataclass
 from math import prod
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import dataclass
 from phaze.hardware.cluster import Cluster
 
 Floats = npt.NDArray[np.float64]

@@ -65,10 +65,10 @@ the outermost level that the pipeline crosses. The batch time is that of the fam
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from phaze.cost.memory import ParameterState
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.placement.frozen import NO_FROZEN, Frozen

@@ -32,12 +32,11 @@ was witnessed). The *forms of V*, e = 1/(S - 1), count where F > B, W > B or B >
 zb-v and dualpipe-v fold a replica into a V: a stage has chunks i and 2 S - 1 - i, and the last hands on to itself.
 """
 
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-from phaze.dataclass import dataclass
 
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 Flying = Literal["number", "all", "capped", "depth"]

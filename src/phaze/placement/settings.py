@@ -4,9 +4,9 @@ Nothing else names them: solver, pricing and checker read the values of :class:`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from phaze.cost.memory import ParameterState, sent_bytes, stack_state, update_bytes
-from phaze.dataclass import replace
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.formats import RECIPES, WIDE, Precision

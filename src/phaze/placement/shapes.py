@@ -1,7 +1,7 @@
 """The shapes of one width and family: what no plan of each can beat, and whether anything of it fits."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import TypeVar, cast
@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import dataclass
 from phaze.placement import depth_kernels
 from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape

@@ -13,8 +13,9 @@ reduced over the c d / n groups. n divides c d; where stages of a replica are ne
 of it.
 """
 
+from dataclasses import dataclass
+
 from phaze.cost.ranks import Axis, members_by_level
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.placement.layout import Shape

@@ -7,8 +7,8 @@ their layers.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from phaze.dataclass import dataclass, replace
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prepared_width import prepared

@@ -18,12 +18,12 @@ Under GPipe every stage runs all its forwards and then all its backwards; the la
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from phaze.dataclass import dataclass
 from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.split_event_kernels import DUALPIPE_V, LOOPED, ZB_V, split_events, split_lists

@@ -6,11 +6,11 @@ solved by labels below what is known (:mod:`phaze.placement.label_solver`). What
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
-from phaze.dataclass import replace
 from phaze.errors import InputError, PhazeError
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan

@@ -1,10 +1,10 @@
 """What a stage of a plan adds up to, and the bytes that its devices hold: memory as the problem states it."""
 
+from dataclasses import dataclass
 from operator import sub
 
 from phaze.cost.memory import ParameterState
-from phaze.dataclass import dataclass
-from phaze.placement.frozen import Frozen, FrozenSums
+from phaze.placement.frozen import NO_FROZEN_SUMS, Frozen, FrozenSums
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Memory
 from phaze.placement.problem import Problem
@@ -29,7 +29,7 @@ class StageSums:
     weight_s: float
     layer_s: tuple[tuple[float, float], ...]
     layer_frozen: tuple[Frozen, ...] = ()
-    frozen: FrozenSums = FrozenSums()
+    frozen: FrozenSums = NO_FROZEN_SUMS
 
     @property
     def expert_bytes(self) -> float:

@@ -1,8 +1,8 @@
 """A plan as it is requested, and whether it has the structure of one: its layers, degrees and modes of recompute."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape

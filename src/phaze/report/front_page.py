@@ -6,12 +6,12 @@ axes scaled to 0..1. A design has its own address, ``#design=12``.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.report.answer_words import front_facts, front_warning
 from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered

@@ -1,6 +1,6 @@
 """A launch file as a page shows it."""
 
-from phaze.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ reference path again; nothing is taken over that cannot be recomputed.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.families import named_family
 from phaze.evaluate.layer_times import run_layer

@@ -25,7 +25,7 @@ peak_i the batch on K devices is (:func:`account`)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s, mapped
 from phaze.cost.mapping import Product
 from phaze.cost.work import Work, works_of
-from phaze.dataclass import dataclass
 from phaze.evaluate.flow import placed_layers
 from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import EXACT, LayerCost, SchedulingEffort, Setting, layer_costs, pass_cost

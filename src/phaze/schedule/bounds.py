@@ -13,12 +13,12 @@ array over chips (``chip_dual.py``), and where HBM is shared the time of the byt
 Under ``serial`` the sum of P is the makespan itself."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.schedule.chip_dual import FUSED, NETWORK, TENSOR, VECTOR, kinds_and_network, queue_and_network
 from phaze.schedule.dual import antichain, greedy_credits, load_credits
 from phaze.schedule.order import bits

@@ -25,12 +25,11 @@ is the bound, and the decisions are played again in fine units for the schedule 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ortools.sat.python import cp_model
 
-from phaze.dataclass import dataclass
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.order import bits
 from phaze.schedule.part import ALL, Part

@@ -22,10 +22,11 @@ them.
 Under other rules g(S) is the longest path of shortest times outside S (:func:`sweep_paths`).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.schedule.kernels import enumerate_ideals, places, sweep_alone, sweep_paths
 from phaze.schedule.part import WORD, Ints, Masks, Part, Tables, longest_paths
 

@@ -26,6 +26,7 @@ alike.
 
 import math
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations, permutations
 from typing import Any
@@ -33,7 +34,6 @@ from typing import Any
 from ortools.math_opt.python import mathopt
 from ortools.math_opt.solvers import highs_pb2
 
-from phaze.dataclass import dataclass
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.part import Part
 

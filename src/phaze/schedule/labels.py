@@ -35,9 +35,10 @@ the last beam: a goal far above the optimum costs several times as much as the o
 would reach the best schedule, that is the goal: a pass just below the optimum costs as much as the one that proves it.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.schedule.ideals import Ideals
 from phaze.schedule.kernels import closing, potentials
 from phaze.schedule.label_kernels import Pool, Space, label_pass

@@ -6,9 +6,10 @@ one-core times), and the number of operators that wait. First decisions: spread 
 half of L, spread none. From each start single decisions are flipped and priorities of two operators exchanged as long
 as that shortens the schedule, up to a given amount of work."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.schedule.list_kernels import improve, list_pass
 from phaze.schedule.order import bits
 from phaze.schedule.part import Floats, Ints, Part, Tables, longest_paths

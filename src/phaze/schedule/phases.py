@@ -31,9 +31,10 @@ sum of f over all of them is at most ``cores``. Two families refute most phases 
     u_k(x) = x if (k+1) x is whole, else floor((k+1) x) / k                for k = 1 .. 12 (Fekete and Schepers)
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.schedule.ideals import Ideals
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.packing_kernels import FAR, pack

@@ -5,8 +5,8 @@ has ended and what it holds is free. Starts are maxima and order statistics of e
 than the rounded ones no end is later than in rounded times."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from phaze.dataclass import dataclass
 from phaze.schedule.order import bits, topological
 from phaze.schedule.part import ALL, Part
 from phaze.schedule.problem import Operator, Problem, Slot

@@ -18,9 +18,9 @@ than the time of its bytes (``rules.py``): that is one more bound, and the next 
 
 import math
 from collections.abc import MutableMapping
+from dataclasses import dataclass
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.schedule.bounds import BOUNDS, Bound, Bounds, cheap_bounds, with_antichain
 from phaze.schedule.check import faults
 from phaze.schedule.ideals import ideals_of

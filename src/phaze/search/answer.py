@@ -5,9 +5,10 @@ objective that counts time alone a chip was evaluated with the most memory, whic
 found by evaluating its models again with less.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.evaluation import BARELY, ChipEvaluation
 from phaze.search.state import TIE, SearchState

@@ -1,6 +1,7 @@
 """Several models are compared by what they reach relative to a baseline: a chip's values, or each model's own best."""
 
-from phaze.dataclass import replace
+from dataclasses import replace
+
 from phaze.errors import InputError
 from phaze.search.candidates import with_constants
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, nothing_in_time, within

@@ -15,9 +15,9 @@ not measured at least 20 %, for most of a space was never built.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.bands import band_document
 from phaze.hardware.calibration import BANDS, Trust, Trusted, trust_of

@@ -17,12 +17,12 @@ near        = chips within 1 % of the best score: at least those evaluated whose
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from phaze.dataclass import dataclass, replace
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.problem import table_decides

@@ -5,8 +5,8 @@ alone. A network is a list of levels, innermost first; what counts on one flat l
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown

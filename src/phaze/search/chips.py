@@ -4,14 +4,13 @@ A chip of a space has the base chip's technology; its core buffers feed their ar
 column in and 4 a column out, 6 a lane, each cycle.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.parts import ChipArrays
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.chip import (
     Chip,
     Memory,

@@ -5,7 +5,7 @@ What the rules leave out for area counts dies without edge for their stacks too.
 checked or written of a chip the first.
 """
 
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ClusterSet
 from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import GB, load_terms
 from phaze.hardware.silicon.columns import area_columns, power_columns

@@ -6,11 +6,11 @@ counts dies without edge for their stacks too.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import Reader, check
 from phaze.files import read_text
 from phaze.hardware.chip import Chip

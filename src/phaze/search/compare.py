@@ -6,13 +6,12 @@ throughput over that of the baseline chip under the same kind of placement.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from phaze.cost.chip_set import chip_set, table_of
 from phaze.cost.parts import ChipArrays
-from phaze.dataclass import dataclass
 from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import UNNAMED

@@ -5,13 +5,12 @@ scheduled once for every graph, since they depend on no memory.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel

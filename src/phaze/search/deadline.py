@@ -11,9 +11,9 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError
 
 

@@ -24,7 +24,7 @@ both passes of all layers, each operator in its thriftier way, are what no plan 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from phaze.cost.energy import Energies
 from phaze.cost.set_energy import dynamic_energies
 from phaze.cost.table import Column, CostTable
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel

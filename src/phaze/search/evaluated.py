@@ -1,10 +1,9 @@
 """What an evaluated chip came to: its score, its bound and how each model runs, as a value and as plain numbers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from phaze.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,12 @@ with their makespan for ``score``, and for ``lower`` with their bound and the le
 """
 
 from collections.abc import MutableMapping
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants

@@ -1,6 +1,6 @@
 """Constants of all chips of a space times factors; areas and what is in the space stay."""
 
-from phaze.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ the search holds chip and memory together against ``most_usd``.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas

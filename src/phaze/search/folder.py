@@ -1,9 +1,9 @@
 """A run is a folder: its question, the journal, the result. The same command in it goes on where it was."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.documents import dumps
 from phaze.errors import InputError
 from phaze.files import folder_for, write_whole

@@ -1,9 +1,9 @@
 """Where evaluated chips are kept between runs, and the same where documents call chips by other numbers."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from phaze.dataclass import dataclass, replace
 from phaze.search.evaluated import Evaluated
 from phaze.search.spaces import EnumeratedSpace
 

@@ -23,13 +23,13 @@ least v counts. Several models, of weights w_m that sum to 1, n_m sequences a ba
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 
 Kind = Literal["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]

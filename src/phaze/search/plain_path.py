@@ -5,10 +5,10 @@ independent checker leaves open, and to write a result anew from what it names (
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.figures import making_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import EnergyModel

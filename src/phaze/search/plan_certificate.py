@@ -11,11 +11,10 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.documents import digest, dumps, plain_value
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import parallels

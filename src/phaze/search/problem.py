@@ -5,8 +5,8 @@ configuration; :func:`phaze.placement.solve.fastest_at` looks at all of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from phaze.dataclass import replace
 from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.placement.bottleneck_solver import decides

@@ -1,12 +1,12 @@
 """The list of closed chips as arrays, 10 bytes a chip, read one by one or in batches."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.search.journal import PrunedChip
 
 # In the order of the rows' numbers; the journal and the exports write the words.

@@ -11,11 +11,10 @@ The digest of ``problem.json``, which has those of the graphs in it, is the key 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.documents import Reader, parse
 from phaze.errors import InputError
 from phaze.files import read_text

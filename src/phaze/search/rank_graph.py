@@ -7,14 +7,13 @@ evaluated chip has its schedules.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.dataclass import dataclass, replace
 from phaze.evaluate.flow import TRACED_BYTES, sharing_of
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layers, several_layer_times
 from phaze.evaluate.layers import LayerCost, mode_costs

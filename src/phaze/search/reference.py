@@ -4,13 +4,13 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants

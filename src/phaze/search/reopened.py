@@ -1,10 +1,10 @@
 """The chips of a run that has ended, and what its journal has of each, by place."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from phaze.dataclass import replace
 from phaze.errors import InputError
 from phaze.search.boxes.opening import is_boxed, reopened
 from phaze.search.evaluated import Evaluated

@@ -4,12 +4,12 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from phaze import __version__
-from phaze.dataclass import dataclass
 from phaze.documents import dumps
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.headroom import memory_left

@@ -13,7 +13,7 @@ grows with the chips that are kept, not with the combinations.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import Annotated, Any, Literal
 
@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import Bytes, Document, Format, Mm2, Positive, Reader, Share, Watts
 from phaze.errors import InputError
 from phaze.files import read_text

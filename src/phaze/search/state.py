@@ -1,12 +1,11 @@
 """A search under way: the bounds of every chip, what was opened, and how far the proof is."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluated import Evaluated

@@ -1,14 +1,13 @@
 """What is searched, as frozen values: models ready to be placed, a space of chips, memories, an objective, a gap."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.machine import Machine

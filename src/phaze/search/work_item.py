@@ -4,11 +4,12 @@
 fields, its rates, its bounds by model [configurations, memories] and its floors on joules by model [graphs].
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo, evaluate

@@ -10,9 +10,9 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.document_faults import spell_value
 from phaze.documents import require_printable
 from phaze.errors import InputError, unknown_name

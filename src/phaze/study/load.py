@@ -1,12 +1,11 @@
 """From a study's file to a search's job: presets by name, graphs loaded and fused, ``--set a.b=c`` put in."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.training_run import Budget

@@ -7,10 +7,9 @@ run's folder keeps.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from phaze.dataclass import dataclass
 from phaze.documents import Reader
 from phaze.files import STANDARD_INPUT, beside, read_text
 from phaze.graph.tensor_plan import place_and_plan

@@ -11,10 +11,9 @@ real ones are as published. A ratio far above 1 says that the model lets somethi
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import shipped_beside

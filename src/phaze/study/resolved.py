@@ -2,9 +2,9 @@
 the space, the cluster or the stack has of its own."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.search.task import SearchJob
 from phaze.study.schema import StudyFile
 from phaze.study.settings import SETTINGS, recompute_of, space_name

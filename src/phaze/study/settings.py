@@ -5,11 +5,10 @@ counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of whic
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-from phaze.dataclass import dataclass
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.families import stack_with_families

@@ -10,11 +10,10 @@ import json
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError, InputError
 from phaze.graph.tensor_plan import is_place
 from phaze.graph.zoo import entry_of

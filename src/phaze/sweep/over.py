@@ -10,10 +10,10 @@ GiB..128 GiB``. Where the study wants a list, a value stands for the list of it 
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from phaze import units
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.study.load import study_of
 from phaze.study.plain import with_settings

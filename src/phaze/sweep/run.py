@@ -7,11 +7,10 @@ range, and a chip that comes back keeps its name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.documents import dumps
 from phaze.errors import InfeasibleError
 from phaze.files import write_whole

@@ -26,11 +26,10 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.bands import SHARE, Kind, wider
 from phaze.evaluate.headroom import USUAL_HEADROOM

@@ -12,9 +12,9 @@ fit by our count of memory.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.plan import Candidate
 from phaze.evaluate.plan_order import planned

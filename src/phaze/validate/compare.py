@@ -5,10 +5,9 @@ little about the accuracy of a time. Rows of a precision that is not priced yet 
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.memo import Memo
 from phaze.hardware.calibration import Basis
 from phaze.hardware.formats import NotPricedError

@@ -11,10 +11,9 @@ is, and, were it unmeasured, from the data sheet.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.bands import Kind, bits_of, chip_kind, family_of, layout_of
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo

@@ -7,12 +7,11 @@ on is the same in both.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import exp
 from statistics import fmean, median
 from typing import Any, Literal
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.memo import Memo
 from phaze.hardware.library import read_stack
 from phaze.validate.predict import predict

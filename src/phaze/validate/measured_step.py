@@ -10,10 +10,10 @@ With n steps of a rank, all per step and averaged over ranks but for the step it
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean, median
 
 from phaze.cost.collective import Kind
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.validate.kernel_names import KernelClass, collective_of
 from phaze.validate.profiler_trace import Interval, RankTrace

@@ -13,10 +13,9 @@ Both are found by bisection on the plan that the run states; its step and the tr
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import RunJob

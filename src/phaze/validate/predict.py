@@ -12,10 +12,10 @@ the fastest that fits into memory, the smallest if none does (:func:`free_choice
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of

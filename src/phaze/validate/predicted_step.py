@@ -7,11 +7,10 @@ with m microbatches of a replica and p stages: the mean stage. A product with it
 to those of earlier microbatches counts as vector work; the optimizer is left out of both.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.layer_times import RuledLayer, ruled_layers
 from phaze.evaluate.layers import Setting

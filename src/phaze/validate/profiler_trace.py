@@ -13,10 +13,10 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.files import MOST_BYTES, read_bytes
 from phaze.validate.kernel_names import COLLECTIVES, KernelClass, class_of, collective_of

@@ -15,11 +15,11 @@ An empty microbatch, chunks or recompute is not stated: it is free, and :mod:`ph
 
 import csv
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from io import StringIO
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.document_faults import spell_value
 from phaze.documents import require_printable
 from phaze.errors import InputError, unknown_name

@@ -13,10 +13,9 @@ not what they are said to be, and the sentence says so. A run with pipeline stag
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from phaze.cost.collective import collective, members
-from phaze.dataclass import dataclass
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import RunJob
 from phaze.hardware.cluster import Cluster

@@ -1,8 +1,8 @@
 """The bundled measured runs, by where they were published."""
 
+from dataclasses import dataclass
 from importlib.resources import files
 
-from phaze.dataclass import dataclass
 from phaze.errors import unknown_name
 from phaze.validate.rows import MeasuredRun, read_rows
 

@@ -11,14 +11,13 @@ choices open speak too, priced at the best of them, for some stacks have no othe
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.bands import LONG, Bits, bits_of
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo

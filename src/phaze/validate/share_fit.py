@@ -15,12 +15,12 @@ within a tenth of a per cent, and with 0 the newest release would hang on one jo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import exp, log
 from statistics import median
 
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.bands import family_of
 from phaze.hardware.library import DATED, read_stack
 from phaze.validate.share_curves import Curve, Floats, host_is_fitted

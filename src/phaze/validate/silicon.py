@@ -10,11 +10,10 @@ all constants were frozen.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from phaze.cost.sustained import SustainedChip, sustain
-from phaze.dataclass import dataclass
 from phaze.hardware.dies import DieFile
 from phaze.hardware.library import read
 from phaze.hardware.silicon.area import SiliconAreas

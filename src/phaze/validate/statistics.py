@@ -15,12 +15,11 @@ whose rows all measured or all predicted the same has no correlation.
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from statistics import mean, median
 
 import numpy as np
 from numpy.typing import NDArray
-
-from phaze.dataclass import dataclass
 
 LEAST_RANKED = 3
 """Of two plans a rank correlation is 1 or -1."""

@@ -8,9 +8,9 @@ batch x sequence / (tps x devices) seconds. Colours that a terminal would show a
 """
 
 import re
+from dataclasses import dataclass
 from statistics import median
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 
 JSON = re.compile(r"\s*(\{|\[\s*[\{\]])")

@@ -6,12 +6,12 @@ place in the folder, so that an address names no path and nothing outside of the
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import time
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.documents import parse
 from phaze.errors import PhazeError
 from phaze.files import read_text

@@ -1,12 +1,12 @@
 """What ships is what PyTorch runs: fresh traces at random sizes, and files that are rebuilt byte for byte."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from phaze.dataclass import replace
 from phaze.graph import sources, store, zoo
 from phaze.graph.fit import FitError
 from phaze.graph.ir import Attention

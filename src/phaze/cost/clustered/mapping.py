@@ -3,8 +3,9 @@
 :mod:`phaze.cost.clustered.gemm` says which choices there are and what each costs.
 """
 
+from dataclasses import dataclass
+
 from phaze.cost.mapping import Bound, Flow, GlobalOption
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.chip import Accelerator
 
 SUSTAINED_SHARE = 0.95

@@ -5,7 +5,7 @@ changes is HBM's bytes a cycle, so a sweep over clocks costs picks only.
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from phaze.cost.clustered.mapping import ClusterCost, ClusterOption, ClusterPart
 from phaze.cost.kernels import CAPACITY, CHIP_CHOICES, CHIP_COSTS, global_front, pick
 from phaze.cost.mapping import FLOWS, ORDERS, GlobalOption, Product
 from phaze.cost.products import distinct_rows, product_columns, product_sizes
-from phaze.dataclass import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

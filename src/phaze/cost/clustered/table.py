@@ -11,6 +11,7 @@ that N operators can run at once without asking for more than there is, as :mod:
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column
 from phaze.cost.vector import VectorWork, sweep_vector
 from phaze.cost.work import Work
-from phaze.dataclass import replace
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.columns import ChipColumns
 

@@ -5,9 +5,9 @@ What the file does not say comes from the command line; what both say must agree
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.documents import check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.run_file import RunFile, read_run

@@ -1,10 +1,9 @@
 """What a launch file says of its job, whichever framework it is for."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 
 LAUNCH_FILES = (

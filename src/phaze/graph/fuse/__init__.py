@@ -6,11 +6,11 @@ that are fused by hand); ``elementwise`` (also clusters of vector operators); ``
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
 from typing import Literal
 
-from phaze.dataclass import replace
 from phaze.graph.fuse import rules
 from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import Layer, Model, OperatorGraph, Recompute

@@ -6,9 +6,8 @@ graph by places in the graph before, serves every graph of a structure (:class:`
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from phaze.dataclass import dataclass
 from phaze.graph.fuse.contract import joined
 from phaze.graph.ir import Core, Operator, OperatorGraph
 

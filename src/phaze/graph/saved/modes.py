@@ -24,9 +24,9 @@ another go too (:func:`phaze.evaluate.efficient_modes.efficient`): the Pareto fr
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.graph import opset
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import empty_graph, part_of

@@ -14,9 +14,8 @@ A part that is *rerun* keeps what others read of it (the next product keeps its 
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from phaze.dataclass import dataclass
 from phaze.graph.fuse.structure import Structures
 from phaze.graph.ir import Layer, Operator
 from phaze.graph.recompute import score_path

@@ -25,10 +25,10 @@ are added while that layer runs.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.graph.ir import Layer, Operator, OperatorGraph, Tensor
 
 Saves = Literal["trace", "kernels", "mincut"]

@@ -15,13 +15,13 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.errors import InputError, PhazeError, one_line
 from phaze.files import read_bytes, read_text, write_whole
 from phaze.graph import store

@@ -2,9 +2,9 @@
 parallelism; and what is known of a model before it is traced anywhere."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph.ir import Attention
 from phaze.graph.positions import require_positions

@@ -1,6 +1,7 @@
 """One rank of any model: what is asked of it, the rest as it is usual, or as a graph's file was traced."""
 
-from phaze.dataclass import dataclass
+from dataclasses import dataclass
+
 from phaze.errors import InputError
 from phaze.graph.ir import Attention, Model
 from phaze.graph.supply.point import Point

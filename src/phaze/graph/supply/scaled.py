@@ -13,10 +13,10 @@ the scaled one, number by number, all microbatches are traced.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import PhazeError
 from phaze.graph.ir import Access, Edge, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
 from phaze.graph.supply.point import Point

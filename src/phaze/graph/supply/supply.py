@@ -13,12 +13,11 @@ in processes of their own.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from phaze import documents
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.graph import store, zoo

@@ -11,12 +11,12 @@ Activations are (sequence, batch, channel): heads are then views, and a shard of
 """
 
 import math
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from phaze.dataclass import dataclass, replace
 from phaze.graph.ir import Attention
 
 

@@ -9,13 +9,12 @@ it: the first view splits the outputs into (stacked parts, heads, width of a hea
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from phaze.dataclass import dataclass
 from phaze.graph.torch.follow import SPLITS, VIEWS, function_name, shapes, user_place
 from phaze.graph.torch.record import tensors_in
 from phaze.graph.torch.reshaping import Shape, aligned

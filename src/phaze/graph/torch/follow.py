@@ -9,13 +9,13 @@ code as it is written, without a change of its attributes.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from phaze.dataclass import dataclass
 from phaze.graph.torch.plain_attention import NAME as ATTENTION
 from phaze.graph.torch.plain_attention import plain_attention
 from phaze.graph.torch.record import code_line, tensors_in

@@ -8,11 +8,11 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice, product
 
 from torch import nn
 
-from phaze.dataclass import dataclass
 from phaze.errors import PhazeError
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.fake import without_weights

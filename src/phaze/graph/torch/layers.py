@@ -6,10 +6,10 @@ saved (full)  = storages that entered from other layers and forward reads
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from torch import nn
 
-from phaze.dataclass import dataclass
 from phaze.graph import recompute
 from phaze.graph.ir import Layer, Parameter, Recompute
 from phaze.graph.torch.convert import Numbering, graph_of, live, real_reads

@@ -1,10 +1,9 @@
 """The named models: which configuration of which class, by public model cards; sequence as they are trained here."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
-
-from phaze.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

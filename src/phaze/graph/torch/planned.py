@@ -1,9 +1,9 @@
 """A source with its tensor-parallel plan: its own, one from a file, or inferred; the latter two proved on two ranks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from phaze.dataclass import replace
 from phaze.errors import InputError
 from phaze.graph.refusals import REFUSED
 from phaze.graph.supply.point import Facts

@@ -20,10 +20,9 @@ attributes to be divided by the width (numbers of heads).
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
-
-from phaze.dataclass import dataclass, replace
 
 Style = Literal["column", "row", "packed", "table", "experts", "gather", "split", "summed", "tail"]
 

@@ -1,11 +1,11 @@
 """What a source of a model hands to the trace: a way to build it, and what is known about its sizes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph.ir import Attention
 from phaze.graph.torch.plans import Plan

@@ -11,13 +11,12 @@ in 64 bit, also where the code casts to less: what a model rounds by itself is a
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from phaze.dataclass import dataclass
 from phaze.errors import PhazeError
 from phaze.graph.torch.copies import Copy, copy_of, kept, values
 from phaze.graph.torch.cuts import Slice, cut_weights

@@ -8,13 +8,13 @@ with traces that the fit has not seen, one of them of the whole model.
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
 from math import gcd
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import PhazeError
 from phaze.files import write_whole
 from phaze.graph import depth, store

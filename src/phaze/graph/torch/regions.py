@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
-
-from phaze.dataclass import dataclass
 
 Value = tuple[int, int]
 Border = Callable[[torch.Tensor], torch.Tensor]

@@ -9,6 +9,7 @@ so rank 0 is the fullest, and it is the one that is traced. Works alike on tenso
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.cuts import cut_weights

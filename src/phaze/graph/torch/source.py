@@ -7,14 +7,13 @@ element, a dict ``{"blocks.*.up": "colwise", ...}`` in the notation of transform
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
 from torch import nn
 
 from phaze import documents
-from phaze.dataclass import replace
 from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
 from phaze.graph.experts import BALANCED

@@ -5,8 +5,8 @@ trace      one folded pass, forward and backward, at any width and microbatch: l
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from phaze.dataclass import dataclass, replace
 from phaze.errors import InputError
 from phaze.graph import opset
 from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie

@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,6 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_flatten
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError, PhazeError
 from phaze.graph.torch.fake import building, forget_values, without_weights
 from phaze.graph.torch.faults import advice, of_model, quoted

@@ -8,13 +8,13 @@ and target y, all sums over the whole vocabulary by all-reduce:
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.graph.torch.collectives import all_reduce_max, reduce_from
 

@@ -20,10 +20,9 @@ All grow with every count, size and rate, so a chip with more of anything is nev
 A die whose parts are smaller than its stacks' edge needs is made larger, with nothing on the rest (:func:`edge_mm2`).
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import ceil, floor, sqrt
 
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.node import InterfaceAreas, Node, PartAreas, curve_at
 

@@ -12,11 +12,11 @@ V divides T, as on every GPU and TPU. :func:`chip_of` is the way back, exact in 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import gcd
 from types import MappingProxyType
 from typing import Literal
 
-from phaze.dataclass import dataclass
 from phaze.errors import InputError
 from phaze.hardware.calibration import Calibration
 from phaze.hardware.chip import (

@@ -5,13 +5,12 @@ definitions, on 64-bit numbers, so both give the same bits; a test holds them to
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.area import ASPECT, REGISTER_FILE_BYTES, RETICLE_MM, STACK_EDGE_MM
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.node import Node

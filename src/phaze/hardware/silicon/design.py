@@ -5,10 +5,9 @@ clock that its power limit lets it hold, so what asks for a peak, a memory or a 
 price come from the design: the accelerator and the nodes of its dies.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.files import is_path, read_text

@@ -12,8 +12,8 @@ ends at ``most``: no part of the node runs beyond that clock (:attr:`Voltage.mos
 """
 
 from bisect import bisect_right
+from dataclasses import dataclass, replace
 
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.technology import Curve, Fab
 
 

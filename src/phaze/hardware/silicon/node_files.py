@@ -3,11 +3,11 @@
 A memory curve is given by sizes and ratios and scaled to meet a ``reference``, as in version 1.
 """
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.dataclass import replace
 from phaze.documents import Bytes, BytesPerSecond, Document, Format, Hertz, NonNegative, Positive, Reader, Share
 from phaze.errors import InputError
 from phaze.files import read_text

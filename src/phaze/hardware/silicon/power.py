@@ -23,9 +23,9 @@ lower end: sums, products, square roots and comparisons only, so another program
 only where fixed power alone exceeds the limit, or held is below half of the clock (:func:`refusal`).
 """
 
+from dataclasses import dataclass
 from math import sqrt
 
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.area import SiliconAreas
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.node import Node, curve_at

@@ -15,11 +15,11 @@ yield (1 + area D / alpha)^-alpha and spares count as area only, until a source 
     making     = dies + HBM + package + links
 """
 
+from dataclasses import dataclass
 from math import gamma
 
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.errors import InfeasibleError
 from phaze.hardware.ownership import Terms, die_yield, dies_per_wafer
 from phaze.hardware.silicon.area import SiliconAreas

@@ -17,7 +17,7 @@ Chips stand in the order of the axes, the last running fastest; combinations are
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.files import read_text

@@ -1,6 +1,7 @@
 """One chip of a space of chips of clusters as a value, with a name that says what it is made of."""
 
-from phaze.dataclass import replace
+from dataclasses import replace
+
 from phaze.hardware.silicon.chip import Accelerator, Built, Clusters, Hbm, SerialLinks, port_of
 from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns
 

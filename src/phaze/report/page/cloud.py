@@ -7,12 +7,11 @@ grid over all figures are drawn as one, which says for how many it stands; exact
 
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from phaze.dataclass import dataclass
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

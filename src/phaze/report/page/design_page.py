@@ -1,9 +1,9 @@
 """The page of one design of a front: the chip, what it is better than, and every model on it, as on a search's page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.report.front_page import metric_words
 from phaze.report.page.render import rendered
 from phaze.report.page.rival import rival_of

@@ -7,9 +7,9 @@ lie is not modelled, and the die is drawn as a square.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 
-from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import ClusterDesign
 from phaze.hardware.technology import chip_areas

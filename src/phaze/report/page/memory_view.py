@@ -5,10 +5,10 @@ name.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.report.page.words import counted
 from phaze.units import show
 

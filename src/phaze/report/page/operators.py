@@ -1,9 +1,9 @@
 """The operators of a layer on their cores, as a template draws them: a Gantt chart for each pass."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from phaze.dataclass import dataclass
 from phaze.report.view_model import Gantt, Story
 from phaze.units import show
 

@@ -7,9 +7,9 @@ trust all of it. A chip that one cannot change has no floor plan here.
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in

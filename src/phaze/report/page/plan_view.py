@@ -1,10 +1,10 @@
 """A plan as its page tells it first: does it fit, how fast, what does it cost, is it worth changing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.idle import idle_words
 from phaze.evaluate.training_run import Budget, Pace, training_run

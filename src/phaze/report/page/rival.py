@@ -7,10 +7,10 @@ band              = ratio x (1 +- sqrt(2) b), were the errors b of both chips in
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.errors import PhazeError
 from phaze.evaluate.layers import SchedulingEffort
 from phaze.hardware.chip import Chip

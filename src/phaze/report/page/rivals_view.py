@@ -5,10 +5,10 @@ chip R against S        ratio to S / ratio to R, for every other chip R
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.page.die import DieView, Outline
 from phaze.report.page.models_view import HEADS, known_columns, model_rows

@@ -5,11 +5,10 @@ flat the optimum and how far it is proved; then all chips, what more would buy, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.evaluate.idle import idle_words
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN

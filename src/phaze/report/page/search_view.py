@@ -1,9 +1,9 @@
 """The answer of a search as its page tells it first: better than what, could it be built, how flat, how sure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from phaze.dataclass import dataclass
 from phaze.hardware.chip import Chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.report.answer_words import network_words

@@ -5,9 +5,9 @@ What tensor-vector overlap gains (a negative row) is taken off the non-matmul wo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from phaze.dataclass import dataclass
 from phaze.report.page.rival import Rival
 from phaze.report.page.words import times_words
 from phaze.report.view_model import Story

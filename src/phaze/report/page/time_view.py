@@ -7,12 +7,12 @@ What would help is first order: a cost of x seconds that is 10 % less saves x / 
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from phaze.dataclass import dataclass
 from phaze.report.page.words import counted
 from phaze.report.view_model import Pipeline, Story
 from phaze.report.waterfall import Step

@@ -12,12 +12,12 @@ the most. A batch then takes at least  tau (ceil(M / d) + S - 1) + 4 (d - 1)/d w
 fits of X in memory depends on no chip and is tabled once (:class:`FirstStages`).
 """
 
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.placement.batch_end import flat_link_s_per_byte
 from phaze.placement.bottleneck_kernels import ReplicaDegrees
 from phaze.placement.bottleneck_solver import FEW_STEPS, best_by_table

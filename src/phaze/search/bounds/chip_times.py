@@ -1,13 +1,13 @@
 """Bounds on the layer times of all models on some chips, a chunk of chips and a network of the space at a time."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet, table_of
 from phaze.cost.parts import ChipArrays
-from phaze.dataclass import dataclass
 from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import table_times
 from phaze.schedule.bounds import Bound

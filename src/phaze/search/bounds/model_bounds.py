@@ -12,12 +12,12 @@ the least joules of every layer come with the times.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.dataclass import replace
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.placement.bottleneck_solver import decides

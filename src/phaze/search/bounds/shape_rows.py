@@ -13,11 +13,11 @@ chunks overlap transfers none of them is counted: what filling and emptying the 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.placement.batch_end import collected_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of

@@ -26,12 +26,11 @@ fits at depth S is tried with the most replicas that it can have.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.placement.cut_sets import is_chain
 from phaze.placement.prepared_width import Width, flying_of, inside, prepared, room_of, stages_of, whole_blocks
 from phaze.placement.problem import Problem

@@ -1,9 +1,10 @@
 """Bytes of parameters that stages have: which some stage reaches, which are priced, and experts among them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.placement.prepared_width import Width
 from phaze.placement.problem import Problem
 from phaze.placement.stage_kernels import StageTable

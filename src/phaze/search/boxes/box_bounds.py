@@ -7,11 +7,11 @@ bottleneck table or the best cuts.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds, model_bounds, model_floors
 from phaze.search.boxes.box_grid import Boxes

@@ -16,6 +16,7 @@ Joules are those of the bytes above with buffers of the low corner's sizes (:mod
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,6 @@ from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.search.boxes.box_grid import BoxGrid, Corners

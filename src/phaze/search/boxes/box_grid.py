@@ -11,12 +11,12 @@ ends are first lowered to what fits with all else at the low corner (:func:`trim
 above it in every chip that was cut off.
 """
 
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.ownership import load_terms
 from phaze.search.chips import SpaceChips
 from phaze.search.factors import AS_THEY_ARE, Factors

@@ -20,6 +20,7 @@ the voltage of the slowest clock (:mod:`phaze.cost.clustered.energy`).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,6 @@ from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.columns import buffer_over, curve_over, volts_over
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy

@@ -16,13 +16,12 @@ Limits are held to 1e-9 more than the rules of a space hold them; single chips a
 """
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.silicon.columns import (
     AreaColumns,

@@ -1,9 +1,10 @@
 """What rates of an objective ask of chips, of boxes of chips of clusters: the least of everything, the most memory."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.hardware.ownership import GB, load_terms
 from phaze.search.boxes.cluster_grid import ClusterCorners, ClusterGrid
 from phaze.search.clustered_space import SpaceOfClusters

@@ -9,13 +9,12 @@ price is limited too, every combination is looked at (:func:`phaze.search.feasib
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.hardware.silicon.counted import left_out_of
 from phaze.hardware.technology import component_areas
 from phaze.search.clustered_space import SpaceOfClusters

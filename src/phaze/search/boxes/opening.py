@@ -5,14 +5,13 @@ the number of their combination, the last axis running fastest, for nobody count
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass, replace
 from phaze.hardware.silicon.space import NOTHING_LEFT_OUT, kept_at
 from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.box_grid import box_grid, numbers_of

@@ -9,12 +9,12 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.box_grid import numbers_of
 from phaze.search.boxes.opening import Left, chips_numbered, first_chips, left_chips, left_of, unlooked

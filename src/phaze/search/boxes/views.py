@@ -1,11 +1,11 @@
 """Spaces in boxes, of chips of cores or of clusters: the one place where the walk asks which of them it has."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.dataclass import dataclass
 from phaze.search.boxes.box_costs import box_chips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, Corners, box_grid
 from phaze.search.boxes.box_works import AnyBoxes
