@@ -17,7 +17,6 @@ def _tree(path: Path) -> ast.Module:
 
 # A room may import rooms of a lower rank, and itself.
 RANKS = {
-    "callable_module": 0,
     "check": 0,
     "compiled": 0,
     "errors": 0,

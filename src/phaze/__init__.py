@@ -5,7 +5,7 @@
     run                                     prints as the command does; a table in a notebook
     run.frame()                             every chip, as columns for pandas or polars
 
-The functions are in :mod:`phaze.api`; nothing is imported before one is asked for.
+The functions are in :mod:`phaze.api`; nothing heavy is imported before one is called.
 """
 
 from importlib import import_module
@@ -21,12 +21,23 @@ if TYPE_CHECKING:
         clusters,
         compare,
         estimate,
+        evaluate,
+        explain,
+        export,
+        front,
+        graph,
         load,
+        models,
         place,
         plan,
         price,
+        report,
+        schedule,
+        search,
         stacks,
+        sweep,
         technologies,
+        validate,
         verify,
     )
 
@@ -62,13 +73,25 @@ __all__ = [
     "verify",
 ]
 
-# Rooms of the source that are also verbs: their modules can be called.
-ROOMS = ("evaluate", "explain", "export", "front", "graph", "report", "schedule", "search", "sweep", "validate")
+# Packages whose name is also a function's. Importing one would bind it here, over the function; so all are imported
+# now (each is a docstring) and left to the import system: ``from phaze.search.run import search`` still finds them.
+for _package in (
+    "evaluate",
+    "explain",
+    "export",
+    "front",
+    "graph",
+    "report",
+    "schedule",
+    "search",
+    "sweep",
+    "validate",
+):
+    import_module(f"phaze.{_package}")
+    del globals()[_package]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ROOMS:
-        return import_module(f"phaze.{name}")
     if name in __all__:
         return getattr(import_module("phaze.api"), name)
     raise AttributeError(f"module 'phaze' has no attribute '{name}'")

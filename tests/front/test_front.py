@@ -1,6 +1,7 @@
 """Fronts: equal to brute force on small spaces, to separate searches, and whatever the workers and the order."""
 
 from dataclasses import replace
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -246,8 +247,8 @@ def test_a_front_out_of_time_before_its_bounds_has_designs_and_says_that_all_els
     def late(*_: object) -> None:
         raise OutOfTime
 
-    monkeypatch.setattr("phaze.front.run.keep_times", late)
-    monkeypatch.setattr("phaze.front.first_designs.PILOTS", 2)
+    monkeypatch.setattr(import_module("phaze.front.run"), "keep_times", late)
+    monkeypatch.setattr(import_module("phaze.front.first_designs"), "PILOTS", 2)
     state = front(own, asked, scales_for(own, asked), workers(1), deadline=never, ending=Ending())
     assert state.stopped and len(state.archive.numbers)
     designs = every_design(job)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def test_what_the_journal_has_is_not_done_again(
     def never(*anything: object) -> None:
         raise AssertionError("opened again")
 
-    monkeypatch.setattr("phaze.front.state.FrontState.evaluate", never)
+    monkeypatch.setattr(import_module("phaze.front.state").FrontState, "evaluate", never)
     before = (folder / "one" / "front.json").read_bytes()
     arguments = ("front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one")
     assert phaze(*arguments, "--workers", "1").code == 0

@@ -3,6 +3,7 @@
 import time
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -169,13 +170,15 @@ def test_a_front_under_a_limit_states_designs_as_they_come_and_keeps_what_its_en
 ) -> None:
     asked, moment = asked_of("throughput,area"), iter(range(1_000_000))
     job, limit = job_for(replace(small_job(3), round_size=1), asked), after(3600.0)
-    monkeypatch.setattr("phaze.front.ending.monotonic", lambda: float(next(moment)))  # each look takes a second
+    monkeypatch.setattr(
+        import_module("phaze.front.ending"), "monotonic", lambda: float(next(moment))
+    )  # each look takes a second
     ending = Ending()
     state = front(job, asked, scales_for(job, asked), in_process, deadline=limit, ending=ending)
     assert (ending.designs_s, ending.document_s) == (1.0, 1.0)
     assert state.deadline.at == limit.at - 3.0, "a round's designs and twice the document"
     truth = front_document(state, closed_units(state), "")
-    monkeypatch.setattr("phaze.front.answer._stated", None)  # what would be solved again at the end
+    monkeypatch.setattr(import_module("phaze.front.answer"), "_stated", None)  # what would be solved again at the end
     assert front_document(state, closed_units(state), "", ending.stated) == truth
     assert set(state.archive.numbers.tolist()) <= set(ending.stated)
 
@@ -186,7 +189,7 @@ def test_a_front_stopped_at_any_moment_goes_on_to_the_same_bytes(
 ) -> None:
     asked, job = asked_of(of), replace(small_job(3), round_size=1)
     clock = Counted(1_000_000)
-    monkeypatch.setattr("phaze.front.folder.after", lambda _: clock)
+    monkeypatch.setattr(import_module("phaze.front.folder"), "after", lambda _: clock)
     whole = front_in(tmp_path / "whole", Papers(""), job, asked)
     looked, gaps = 1_000_000 - clock.left, []
     for back in (1, 2, 4, looked):

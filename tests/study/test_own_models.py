@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,9 @@ def test_a_study_with_an_own_model_runs_from_anywhere_and_its_run_without_code_o
     shutil.rmtree(written)
     shutil.rmtree(tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("phaze.graph.sources.need_torch", lambda *_, **__: pytest.fail("torch is requested"))
+    monkeypatch.setattr(
+        import_module("phaze.graph.sources"), "need_torch", lambda *_, **__: pytest.fail("torch is requested")
+    )
     run = "elsewhere/run"
     for command in (
         ("verify", run, "--all"), ("report", run), ("export", run, "--to", "csv"),

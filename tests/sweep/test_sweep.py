@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,7 @@ def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytes
         counts.append(len(arguments[4]))
         return layer_times_on(*arguments)
 
-    monkeypatch.setattr("phaze.search.run.layer_times_on", counting)
+    monkeypatch.setattr(import_module("phaze.search.run"), "layer_times_on", counting)
     states = [begin(job, enumerate_space(job.space), scale_for(job), shared=shared) for job in jobs]
     assert counts == [len(states[0].opened), len(states[1].opened) - len(states[0].opened)]
     alone = begin(jobs[1], enumerate_space(jobs[1].space), scale_for(jobs[1]))

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +246,7 @@ def test_any_events_are_read_or_refused(events: list[Any]) -> None:
 
 
 def test_a_trace_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("phaze.validate.profiler_trace.MOST_BYTES", 1000)
+    monkeypatch.setattr(import_module("phaze.validate.profiler_trace"), "MOST_BYTES", 1000)
     bomb = tmp_path / "bomb.json.gz"
     bomb.write_bytes(gzip.compress(b" " * 100_000))
     with pytest.raises(InputError, match="unpacked there is more"):

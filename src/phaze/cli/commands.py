@@ -1,6 +1,7 @@
 """The commands of the tour, as one application; each is imported only when it is asked for."""
 
 import sys
+from collections.abc import Container
 from importlib import import_module
 from typing import Annotated
 
@@ -25,8 +26,21 @@ def _options(
     pass
 
 
-def application(named: str | None = None) -> typer.Typer:
-    """The application with every command, or with the one that is named."""
+def _unnamed() -> None:
+    """Stands in ``phaze --help`` for a command that is not run, so that its module is not imported."""
+
+
+def _add(app: typer.Typer, name: str, panel: str, gives: str) -> None:
+    module = import_module(f"phaze.cli.{name}")
+    if hasattr(module, "app"):  # a command with commands of its own
+        app.add_typer(module.app, name=name, rich_help_panel=panel, short_help=gives)
+    else:
+        function = getattr(module, name)
+        app.command(rich_help_panel=panel, short_help=gives, help=help_of(function))(function)
+
+
+def application(names: Container[str] | None = None) -> typer.Typer:
+    """The application: every command, or of those not in ``names`` only the line in ``--help``."""
     app = typer.Typer(
         name="phaze",
         help=TOUR,
@@ -38,21 +52,16 @@ def application(named: str | None = None) -> typer.Typer:
     app.callback()(_options)
     for panel in PANELS:
         for name, gives in panel.commands:
-            if named in {None, name}:
-                module = import_module(f"phaze.cli.{name}")
-                if hasattr(module, "app"):  # a command with commands of its own
-                    app.add_typer(module.app, name=name, rich_help_panel=panel.title, short_help=gives)
-                else:
-                    function = getattr(module, name)
-                    shown = help_of(function)
-                    app.command(rich_help_panel=panel.title, short_help=gives, help=shown)(function)
+            if names is None or name in names:
+                _add(app, name, panel.title, gives)
+            else:
+                app.command(name, rich_help_panel=panel.title, short_help=gives)(_unnamed)
     for name in HIDDEN:
-        if named in {None, name}:
+        if names is None or name in names:
             app.command(hidden=True)(getattr(import_module(f"phaze.cli.{name}"), name))
     return app
 
 
 def application_for(arguments: list[str]) -> typer.Typer:
-    """The application that a command line needs: with its command alone if it begins with one."""
-    names = {*HIDDEN, *(name for panel in PANELS for name, _ in panel.commands)}
-    return application(arguments[0] if arguments and arguments[0] in names else None)
+    """The application that a command line needs: only the command that it begins with is imported."""
+    return application(arguments[:1])

@@ -60,15 +60,3 @@ def unwritten(fault: UnwritableError) -> int:
     why = str(fault.strerror).lower()
     sys.stderr.write(f"phaze: standard output: {why}; give it a place that takes the answer.\n")
     return UNWRITTEN
-
-
-def printed(show: Callable[[], object]) -> int:
-    """The exit code of what prints and does nothing else."""
-    try:
-        show()
-        sys.stdout.flush()
-    except UnwritableError as fault:
-        return unwritten(fault)
-    except BrokenPipeError:
-        silence()
-    return 0

@@ -1,10 +1,8 @@
-"""``phaze --help``: the commands by what people want to do. Imports nothing, so that it answers at once.
+"""``phaze --help``: the commands by what people want to do.
 
 ``commands.py`` makes the commands of this list; a command that is not on it does not exist.
 """
 
-import shutil
-import sys
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,10 +18,6 @@ A model: a built-in name, a Hugging Face config.json, or my_model.py:build.
 Each command has examples in its --help, and --json (one document).
 Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
 """
-OPTIONS: Final = (("--version", "Print the version and stop."), ("--help", "Show this message and exit."))
-# Columns of a page that is not on a terminal, and the most that lines of text are good to read at.
-COLUMNS: Final = 80
-WIDEST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +93,3 @@ PANELS: Final = (
 )
 # A command that set-up runs and --help does not list.
 HIDDEN: Final = ("kernels", "bench")
-
-
-def _box(title: str, rows: tuple[tuple[str, str], ...], names: int, width: int) -> list[str]:
-    lines = [f"│ {f'{name:<{names}}  {gives}':<{width - 4}} │" for name, gives in rows]
-    return [f"╭─ {title} {'─' * (width - len(title) - 5)}╮", *lines, f"╰{'─' * (width - 2)}╯"]
-
-
-def tour(width: int) -> str:
-    """The page, in boxes of a width."""
-    names = max(len(name) for panel in PANELS for name, _ in panel.commands)
-    needed = max(len(gives) for panel in PANELS for _, gives in panel.commands) + names + 6
-    width = max(min(width, WIDEST), needed)
-    lines = ["", " Usage: phaze [OPTIONS] COMMAND [ARGS]...", ""]
-    lines += [f" {line}".rstrip() for line in TOUR.splitlines()]
-    lines += ["", *_box("Options", OPTIONS, names, width)]
-    for panel in PANELS:
-        lines += _box(panel.title, panel.commands, names, width)
-    return "\n".join(lines) + "\n\n"
-
-
-def show_tour() -> None:
-    """Print the page as wide as the terminal."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else COLUMNS
-    text = tour(width)
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:  # a terminal without line drawing
-        text = text.translate(str.maketrans("╭╮╰╯─│", "++++-|"))
-    sys.stdout.write(text)
-    sys.stdout.flush()

@@ -2,7 +2,3 @@
 
 Internal: read :mod:`phaze.evaluate.flow` first.
 """
-
-from phaze.callable_module import make_callable
-
-make_callable(__name__)

@@ -24,11 +24,10 @@ from phaze.search.boxes.views import AnyGrid
 from phaze.search.configurations import configuration_names, plan_found
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, RESULT
-from phaze.search.journal_rows import require_closed
 from phaze.search.objective import Scale
 from phaze.search.plan_words import plan_words
 from phaze.search.reference import value_on
-from phaze.search.reopened import place_of, rows_in
+from phaze.search.reopened import place_of, require_closed, rows_in
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared

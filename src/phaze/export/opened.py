@@ -9,9 +9,8 @@ from phaze.evaluate.plan_file import require_plan
 from phaze.files import read_text
 from phaze.report.page.search_page import Run
 from phaze.search.folder import JOURNAL, RESULT
-from phaze.search.journal_rows import require_closed, require_evaluated
 from phaze.search.question_files import STUDY
-from phaze.search.reopened import rows_in
+from phaze.search.reopened import require_closed, require_evaluated, rows_in
 from phaze.search.result_file import read_result, require_of_job
 from phaze.study.complete import complete_text
 from phaze.study.load import Question, question_in

@@ -29,8 +29,7 @@ from phaze.search.boxes.views import AnyGrid
 from phaze.search.boxes.walk import chips_left
 from phaze.search.deadline import Deadline, OutOfTime
 from phaze.search.evaluated import Evaluated
-from phaze.search.journal import PrunedChip
-from phaze.search.numbered_journal import Journal
+from phaze.search.journal import Journal, PrunedChip
 from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import BoxedChips
 

@@ -22,8 +22,8 @@ from phaze.search.deadline import after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, write_papers
 from phaze.search.journal import SqliteJournal
-from phaze.search.journal_rows import require_evaluated
 from phaze.search.question_files import Papers, refuse_another
+from phaze.search.reopened import require_evaluated
 from phaze.search.result import written
 from phaze.search.task import SearchJob
 from phaze.search.witness import CERTIFICATE

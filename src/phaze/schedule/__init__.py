@@ -2,7 +2,3 @@
 
 Internal: the way in is :func:`phaze.schedule.solve.solve`, with a problem of :mod:`phaze.schedule.problem`.
 """
-
-from phaze.callable_module import make_callable
-
-make_callable(__name__)

@@ -2,7 +2,3 @@
 
 Internal: the way in is :func:`phaze.search.run.search`, a job that it takes is a :class:`phaze.search.task.SearchJob`.
 """
-
-from phaze.callable_module import make_callable
-
-make_callable(__name__)

@@ -18,7 +18,7 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.files import is_path, read_text
 from phaze.search.code import code_digest
-from phaze.search.journal_file import read_about
+from phaze.search.journal import read_about
 from phaze.search.question_files import GRAPHS, PROBLEM, STUDY, Papers
 
 JOURNAL, RESULT, CERTIFICATE = "journal.sqlite", "result.json", "certificate.json"

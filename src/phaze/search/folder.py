@@ -17,8 +17,8 @@ from phaze.search.engine import workers
 from phaze.search.finished import digests_of
 from phaze.search.first_design import relisted
 from phaze.search.journal import SqliteJournal
-from phaze.search.journal_rows import require_evaluated
 from phaze.search.question_files import FILES, GRAPHS, PROBLEM, Papers, refuse_another, texts_of
+from phaze.search.reopened import require_evaluated
 from phaze.search.result import (
     SCHEMA,
     AnswerParts,

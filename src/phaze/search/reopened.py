@@ -1,5 +1,7 @@
-"""The chips of a run that has ended, and what its journal has of each, by place."""
+"""The chips of a run that has ended, and what its journal has of each, by place; rows that name a chip, a memory or a
+configuration that its question does not have are refused."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +11,11 @@ from phaze.errors import InputError
 from phaze.search.boxes.opening import is_boxed, reopened
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip, read_closed, read_evaluated
-from phaze.search.journal_rows import REMEDY
+from phaze.search.pruned import REASONS
 from phaze.search.spaces import AnySpace, EnumeratedSpace
+from phaze.search.task import SearchJob
+
+REMEDY = "move the folder away and start again"
 
 
 def rows_in(journal: Path, space: AnySpace) -> tuple[EnumeratedSpace, list[PrunedChip], list[Evaluated]]:
@@ -32,3 +37,38 @@ def place_of(opened: EnumeratedSpace, number: int, where: str) -> int:
     if place is None:
         raise InputError(where, f"its chip {number:,} is none of the {opened.total:,} of its space", "search again")
     return place
+
+
+def _fits(one: Evaluated, job: SearchJob, several: bool) -> bool:
+    """Whether memory and configurations of a row are some of the job's; ``several``: any number of configurations,
+    numbered through all its models."""
+    if not 0 <= one.hbm < len(job.hbm_bytes):
+        return False
+    models = job.models
+    if several:
+        return all(0 <= ran.configuration < sum(len(task.configurations) for task in models) for ran in one.ran)
+    if one.ran and len(one.ran) != len(models):
+        return False
+    return all(0 <= ran.configuration < len(task.configurations) for ran, task in zip(one.ran, models, strict=False))
+
+
+def require_evaluated(path: Path, rows: Iterable[Evaluated], job: SearchJob, several: bool = False) -> None:
+    """Refuse a journal that states a memory or a configuration that the question does not have."""
+    for row in rows:
+        if not _fits(row, job, several):
+            seen = (
+                f"the journal is damaged (chip {row.chip} has a memory or a configuration that is none of its question)"
+            )
+            raise InputError(str(path), seen, REMEDY)
+
+
+def require_closed(path: Path, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], chips: int) -> None:
+    """Refuse a journal whose rows are not one for each of ``chips`` chips, each closed for a reason that there is."""
+    if [one.chip for one in closed] != list(range(chips)):
+        raise InputError(str(path), f"its {len(closed):,} rows are not the {chips:,} chips of its space", REMEDY)
+    wrong = [one.reason for one in closed if one.reason not in REASONS]
+    if wrong:
+        raise InputError(str(path), f"the journal is damaged (no chip is excluded by {wrong[0][:40]!r})", REMEDY)
+    beyond = [one.chip for one in evaluated if not 0 <= one.chip < chips]
+    if beyond:
+        raise InputError(str(path), f"the journal is damaged (there is no chip {beyond[0]})", REMEDY)

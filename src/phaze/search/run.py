@@ -34,7 +34,7 @@ from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.first_design import better_design, design_on, first_bounds, first_design, stop
-from phaze.search.numbered_journal import Journal
+from phaze.search.journal import Journal
 from phaze.search.objective import Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.rates import rates_of

@@ -1,6 +1,7 @@
 """Models that a trace would misstate or never end with are refused in one sentence, before they are unrolled."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,6 @@ def test_whatever_a_library_raises_in_the_process_that_traces_is_an_answer(
     def broken(*given: Any) -> Any:
         raise KeyError("rope")
 
-    monkeypatch.setattr("phaze.graph.torch.worker.planned", broken)
+    monkeypatch.setattr(import_module("phaze.graph.torch.worker"), "planned", broken)
     found = answer(Bench(), {"open": _file(tmp_path, "short")})
     assert found["problem"].startswith("it cannot be traced (KeyError: 'rope'") and "nets.py:short" in found["where"]

@@ -19,7 +19,7 @@ from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.box_grid import numbers_of
 from phaze.search.boxes.opening import Left, chips_numbered, first_chips, left_chips, left_of, unlooked
 from phaze.search.deadline import OutOfTime
-from phaze.search.numbered_journal import Journal, NumberedJournal
+from phaze.search.journal import Journal, NumberedJournal
 from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.state import SearchState
 
