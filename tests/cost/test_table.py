@@ -20,9 +20,9 @@ from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
 from phaze.errors import InputError
 from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
+from phaze.hardware.area import chip_areas
 from phaze.hardware.calibration import DATASHEET, IDEAL
 from phaze.hardware.library import load_chip, preset_names
-from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 
 KIB = 1024
@@ -179,7 +179,7 @@ def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name:
     chip = load_chip(name)
     assert chip.technology is not None
     technology = load_technology(chip.technology)
-    area = np.array([float(chip_areas(technology, chip).total())])
+    area = np.array([chip_areas(technology, chip).total])
     chips = chip_arrays([chip])
     p = product(1, m, n, k)
     spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology.energy, area)
@@ -192,7 +192,7 @@ def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name:
 def test_a_layer_draws_between_static_and_design_power() -> None:
     chip = load_chip("tpu-v4")
     technology = load_technology("n7")
-    area = np.array([float(chip_areas(technology, chip).total())])
+    area = np.array([chip_areas(technology, chip).total])
     works, _ = block_works(SIZES | {"hidden": 4096, "heads": 32, "sequence": 2048})
     column = cost_works(works, chip_arrays([chip]), DATASHEET)
     static_w = technology.energy.static_w_per_mm2 * area

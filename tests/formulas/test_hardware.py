@@ -6,15 +6,14 @@ from math import pi
 
 import pytest
 
+from phaze.hardware.area import chip_areas, most_stacks
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_core_chip
 from phaze.hardware.ownership import HOURS_PER_YEAR, die_yield, dies_per_wafer, load_terms, ownership_of
 from phaze.hardware.power import full_rate_power
-from phaze.hardware.silicon.area import most_stacks
 from phaze.hardware.silicon.design import load_cluster_chip
-from phaze.hardware.silicon.node_files import load_node
-from phaze.hardware.technology import Technology, chip_areas
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_files import load_node, load_technology
 from tests.formulas.stated import DOCS, evaluate, formulas
 
 AREA = formulas("technology.md", "Area")
@@ -36,7 +35,7 @@ def test_areas_are_those_of_the_document(name: str) -> None:
     names: dict[str, float | Callable[..., float]] = {
         "kc": built.cores_built, "kg": built.global_buffer_built, "kh": built.hbm_built, "T": chip.tensor_cores,
         "r": chip.tensor_core.rows, "c": chip.tensor_core.columns, "mac": table.mac_mm2, "V": chip.vector_cores,
-        "l": chip.vector_core.lanes, "lane": table.lane_mm2, "control": table.vector_control_mm2,
+        "l": chip.vector_core.lanes, "lane": table.lane_mm2, "control": table.control_cluster_mm2,
         "u": chip.tensor_core.buffer.size_bytes, "v": chip.vector_core.buffer.size_bytes,
         "g": chip.global_buffer.size_bytes, "w": chip.global_buffer.bandwidth_bytes_per_s / chip.clock_hz,
         "network": table.network_mm2_per_byte_per_cycle, "H": chip.hbm.bandwidth_bytes_per_s,
@@ -57,12 +56,14 @@ def test_tdp_is_that_of_the_document(name: str) -> None:
     power, table = full_rate_power(technology, chip), technology.energy
     rate = {"full rate": chip.macs * chip.clock_hz, "energy": table.mac_j}
     assert evaluate(POWER["component"], rate) == pytest.approx(power.tensor_arrays)
-    area = float(chip_areas(technology, chip).total())
+    area = chip_areas(technology, chip).total
     assert evaluate(POWER["static"], {"leakage": table.static_w_per_mm2, "area": area}) == pytest.approx(power.static)
     sides = {"tensor side": power.tensor_arrays + power.tensor_buffers}
     sides |= {"vector side": power.vector_units + power.vector_buffers}
     rest = {"global buffer": power.global_buffer, "HBM": power.hbm, "links": power.links, "static": power.static}
-    assert evaluate(POWER["TDP"], {**sides, **rest, "activity": power.activity}) == pytest.approx(power.design_w)
+    assert evaluate(
+        POWER["TDP"], {**sides, **rest, "activity": technology.energy.design_activity or 0.0}
+    ) == pytest.approx(power.design_w)
     assert set(POWER) == {"component", "static", "TDP"}
 
 
@@ -70,7 +71,7 @@ def test_tdp_is_that_of_the_document(name: str) -> None:
 def test_money_and_carbon_are_those_of_the_document(name: str) -> None:
     chip, technology = _loaded(name)
     terms, fab, dies = load_terms(), technology.fab, chip.silicon.dies
-    area = float(chip_areas(technology, chip).total()) / dies
+    area = chip_areas(technology, chip).total / dies
     cost = ownership_of(chip, technology, terms)
     names: dict[str, float] = {
         "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": area, "D": fab.defects_per_cm2 / 100, "dies": dies,
@@ -123,7 +124,7 @@ def test_the_clock_held_is_the_greatest_within_the_limit() -> None:
     watts = _in_text(r"(fixed \+ joule f V\(f\)\^2) within the limit")
     node = load_node("n5")
     for f, within in ((design.held_hz * (1 - 1e-9), True), (design.held_hz * (1 + 1e-9), False)):
-        names: dict[str, float | Callable[..., float]] = {"f": f, "V": node.voltage.at}
+        names: dict[str, float | Callable[..., float]] = {"f": f, "V": lambda clock: float(node.voltage.at(clock))}
         power = design.power
         assert power is not None
         drawn = [

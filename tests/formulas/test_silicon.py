@@ -7,14 +7,13 @@ from random import Random
 
 import pytest
 
+from phaze.hardware.area import Areas
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.area import silicon_areas
 from phaze.hardware.silicon.chip import GENERATIONS, Accelerator
-from phaze.hardware.silicon.design import load_cluster_chip
-from phaze.hardware.silicon.node import Node, curve_at
-from phaze.hardware.silicon.node_files import load_node
-from phaze.hardware.silicon.power import buffer_j, product_j, silicon_power
+from phaze.hardware.silicon.design import ClusterDesign, load_cluster_chip
 from phaze.hardware.silicon.price import making_cost
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_files import load_node
 from tests.formulas.stated import evaluate, formulas
 
 AREA = formulas("silicon.md", "Area")
@@ -25,7 +24,7 @@ Names = dict[str, float | Callable[..., float]]
 MIB = 2**20
 
 
-def _chip(seed: int) -> tuple[Accelerator, Node]:
+def _chip(seed: int) -> tuple[Accelerator, Technology]:
     """A bundled chip of one die, and beyond the first two one with its sizes drawn at random."""
     random = Random(seed)
     design = load_cluster_chip(("h100", "a100-80gb", "tpu-v4")[seed % 3]).clusters
@@ -47,9 +46,15 @@ def _chip(seed: int) -> tuple[Accelerator, Node]:
     return replace(chip, clusters=clusters, built=built), node
 
 
-def _sizes(chip: Accelerator, node: Node) -> Names:
+def _areas(chip: Accelerator, node: Technology) -> Areas[float]:
+    areas = ClusterDesign(chip, node).areas
+    assert areas is not None
+    return areas
+
+
+def _sizes(chip: Accelerator, node: Technology) -> Names:
     """The letters of the page."""
-    clusters, areas = chip.clusters, silicon_areas(chip, node)
+    clusters, areas = chip.clusters, _areas(chip, node)
     return {
         "N": clusters.count, "Nb": chip.built.clusters, "c": clusters.arrays, "R": clusters.rows,
         "C": clusters.columns, "l": clusters.lanes, "U": clusters.operand_bytes, "A": clusters.register_bytes,
@@ -64,7 +69,7 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
     chip, node = _chip(seed)
     table, built = node.area, chip.built
     interfaces = table.ga100 if built.interfaces == "ga100" else table.aldebaran
-    shared = table.cache if chip.global_buffer.cache else table.sram
+    shared = table.cache if chip.global_buffer.cache else table.core_buffer
     names = _sizes(chip, node) | {
         "mac": table.mac_mm2, "support": table.support_mm2, "lane": table.lane_mm2,
         "control of a lane": table.control_lane_mm2, "control of a cluster": table.control_cluster_mm2,
@@ -72,11 +77,11 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
         "lane rate": chip.links.lane_bytes_per_s or table.lane_bytes_per_s, "host lanes": table.host_lanes,
         "serdes": interfaces.lane_mm2, "area of a byte/s": interfaces.link_mm2_per_byte_per_s,
         "uncore": table.uncore_mm2, "wire area": table.network_mm2,
-        "sram": lambda size: curve_at(table.sram, size),
+        "sram": lambda size: float(table.core_buffer.at(size)),
     }  # fmt: skip
-    parts = silicon_areas(chip, node)
+    parts = _areas(chip, node)
     for name, stated in AREA.items():
-        shared_name: Names = {"sram": lambda size: curve_at(shared, size)} if name == "global_buffer" else {}
+        shared_name: Names = {"sram": lambda size: float(shared.at(size))} if name == "global_buffer" else {}
         names[name] = evaluate(stated, names | shared_name)
     own = parts.by_part()
     assert {name: names[name] for name in own} == pytest.approx(own, rel=1e-12)
@@ -87,16 +92,16 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(9))
 def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
     chip, node = _chip(seed)
-    energy, clusters, areas = node.energy, chip.clusters, silicon_areas(chip, node)
+    energy, clusters, areas = node.energy, chip.clusters, _areas(chip, node)
     shared = chip.global_buffer.size_bytes
 
     def buffer(size: float) -> float:
         """Of the global buffer as it stands, of a cluster's own buffers by the bank."""
-        return curve_at(energy.buffer, size) if size == shared else buffer_j(node, size)
+        return float(energy.buffer.at(size) if size == shared else energy.core_buffer_j_per_byte(size))
 
     names = _sizes(chip, node) | {
         "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": energy.wire_j, "lane": energy.lane_j, "buffer": buffer,
-        "cluster area": areas.clusters / chip.built.clusters, "leakage": energy.leakage_w_per_mm2,
+        "cluster area": areas.clusters / chip.built.clusters, "leakage": energy.static_w_per_mm2,
         "stack_w": energy.stack_w, "link_j": energy.link_j_per_byte, "hbm_j": energy.hbm_j_per_byte,
         "activity": energy.hbm_activity, "G": shared,
     }  # fmt: skip
@@ -107,11 +112,11 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
         names["edge"] = evaluate(POWER["edge"], names)
     for name in ("tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed"):
         names[name] = evaluate(POWER[name], names)
-    power = silicon_power(chip, node, areas)
+    power = ClusterDesign(chip, node).power
+    assert power is not None
     stated = [names[name] for name in ("product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed")]
     own = [power.product_j, power.vector_j, power.idle_w, power.product_fixed_w, power.vector_fixed_w]
     assert stated == pytest.approx(own, rel=1e-12)
-    assert product_j(chip, node, areas).total == power.product_j
     assert set(POWER) == {
         "edge", "edge (2)", "tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed",
         "vector_fixed",
@@ -121,7 +126,7 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_manufacturing_cost_is_that_of_the_document(seed: int) -> None:
     chip, node = _chip(seed)
-    terms, fab, areas = load_terms(), node.fab, silicon_areas(chip, node)
+    terms, fab, areas = load_terms(), node.fab, _areas(chip, node)
     assert chip.built.dies == 1 and chip.hbm.generation
     names: dict[str, float] = {
         "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": areas.total, "D": fab.defects_per_cm2 / 100,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.errors import InfeasibleError
+from phaze.hardware.area import chip_areas
 from phaze.hardware.chip import Memory
 from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import die_yield, dies_per_wafer, load_terms, ownership_of
-from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 
 
@@ -49,7 +49,7 @@ def test_carbon_of_making_is_energy_gas_and_material_of_all_silicon_that_is_spen
     owned = ownership_of(
         chip, replace(technology, fab=fab), replace(terms, fab_grid_kgco2e_per_kwh=0.375), average_w=200.0
     )
-    area_cm2 = float(chip_areas(technology, chip).total()) / 100
+    area_cm2 = chip_areas(technology, chip).total / 100
     silicon = area_cm2 * (0.375 * 2.0 + 0.25 + 0.5) / owned.yield_share
     memory = 32 * 2**30 / 1e9 * terms.hbm_kgco2e_per_gb
     assert owned.embodied_kgco2e == pytest.approx(silicon + memory + terms.package_kgco2e)

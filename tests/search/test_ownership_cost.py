@@ -50,7 +50,7 @@ def test_a_die_larger_than_a_wafer_cannot_be_bought_and_several_smaller_ones_can
 
 
 def test_the_power_of_all_chips_is_that_of_each(opened: SpaceChips) -> None:
-    watts = design_watts(opened.chips, opened.technology)
+    watts = design_watts(opened.space, opened.chips)
     for number in range(0, len(opened), max(1, len(opened) // 7)):
         own = full_rate_power(opened.technology, opened.chip(number, HBM_BYTES)).design_w
         assert watts[number] == pytest.approx(own, rel=1e-12)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.errors import InputError
+from phaze.hardware.area import chip_areas
 from phaze.hardware.library import load_chip
-from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
 from phaze.search.feasibility import kept_of
@@ -82,7 +82,7 @@ def test_a_range_is_either_by_factor_or_by_step(raw: dict[str, int]) -> None:
 def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
     keep = {"area_of": "tpu-v4-paper", "least_share": share, "smaller_with_one_core": single}
     everything, kept = kept_of(_small()).chips, kept_of(_small(keep=keep)).chips
-    budget = float(chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total())
+    budget = chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total
     columns = (everything.area_mm2, everything.tensor_cores, everything.vector_cores)
     expected = [
         area
@@ -146,7 +146,7 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
         chip = opened.chip(number, 2**35)
         row = chip_arrays([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
-        assert float(chip_areas(technology, chip).total()) == pytest.approx(opened.chips.area_mm2[number])
+        assert chip_areas(technology, chip).total == pytest.approx(opened.chips.area_mm2[number])
         assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
 
 
@@ -218,11 +218,11 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     opened = enumerate_space(space)
     assert len(grid_of(space)) == len(opened) == 8 * len(kept_of(_small()).chips)
     arrays, technology = opened.arrays(), load_technology("paper-22nm")
-    watts = design_watts(opened.chips, technology)
+    watts = design_watts(space, opened.chips)
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     for number in range(0, len(opened), 17):
         chip = opened.chip(number, 2**35)
         row = chip_arrays([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
-        assert float(chip_areas(technology, chip).total()) == pytest.approx(opened.chips.area_mm2[number])
+        assert chip_areas(technology, chip).total == pytest.approx(opened.chips.area_mm2[number])
         assert full_rate_power(technology, chip).design_w == pytest.approx(watts[number])

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from phaze.hardware.silicon.node import InterfaceAreas, Node
-from phaze.hardware.technology import Curve
+from phaze.hardware.technology import Curve, InterfaceAreas, Technology
 
 Interface = Literal["hbm", "links"]
 MM2_PER_UM2, PJ, GB = 1e-6, 1e-12, 1e9
 
 
-def without_area(node: Node, interfaces: Sequence[Interface]) -> Node:
+def without_area(node: Technology, interfaces: Sequence[Interface]) -> Technology:
     """The node with some interfaces of no area. Edge and power of stacks, and power of links, stay."""
 
     def shrunk(own: InterfaceAreas) -> InterfaceAreas:
@@ -32,7 +31,7 @@ def _interfaces(own: InterfaceAreas) -> dict[str, float]:
     return {"stack_mm2": own.stack_mm2, "lane_mm2": own.lane_mm2, "link_mm2_per_gb_per_s": rate}
 
 
-def technology_of(node: Node) -> dict[str, Any]:
+def technology_of(node: Technology) -> dict[str, Any]:
     """A node in full, as ``phaze.technology/2``. It keeps its name, by which stacks know their share of its rate."""
     area, energy = node.area, node.energy
     names = ("mac", "support", "lane", "control_lane", "control_cluster", "control_array", "network")
@@ -47,7 +46,7 @@ def technology_of(node: Node) -> dict[str, Any]:
             **parts,
             "uncore_mm2": area.uncore_mm2,
             "host_lanes": area.host_lanes,
-            "sram": _curve(area.sram),
+            "sram": _curve(area.core_buffer),
             "cache": _curve(area.cache),
             "ga100": _interfaces(area.ga100),
             "aldebaran": _interfaces(area.aldebaran),
@@ -60,7 +59,7 @@ def technology_of(node: Node) -> dict[str, Any]:
             "core_bank": energy.core_bank_bytes,
             "hbm_pj_per_byte": energy.hbm_j_per_byte / PJ,
             "link_pj_per_byte": energy.link_j_per_byte / PJ,
-            "leakage_w_per_mm2": energy.leakage_w_per_mm2,
+            "leakage_w_per_mm2": energy.static_w_per_mm2,
             "stack_w": energy.stack_w,
             "hbm_activity": energy.hbm_activity,
         },

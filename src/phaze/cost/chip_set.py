@@ -19,7 +19,7 @@ from phaze.cost.work import Work
 from phaze.errors import InputError
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.columns import ChipColumns, columns_of
+from phaze.hardware.columns import ChipColumns, columns_of
 
 Floats = NDArray[np.float64]
 

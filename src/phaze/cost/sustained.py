@@ -10,18 +10,12 @@ from dataclasses import dataclass
 from phaze.cost.clustered.gemm import best_by_front
 from phaze.cost.clustered.mapping import cluster_part
 from phaze.cost.mapping import Product, product
-from phaze.hardware.silicon.area import SiliconAreas, silicon_areas
+from phaze.hardware.area import Areas
+from phaze.hardware.power import ClockPower, power_at, product_power_at, refusal
 from phaze.hardware.silicon.chip import Accelerator
-from phaze.hardware.silicon.node import Node
-from phaze.hardware.silicon.node_files import load_node
-from phaze.hardware.silicon.power import (
-    SiliconPower,
-    held_clock_hz,
-    power_at,
-    product_power_at,
-    refusal,
-    silicon_power,
-)
+from phaze.hardware.silicon.design import ClusterDesign
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_files import load_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +23,9 @@ class SustainedChip:
     """A chip at the clock it holds; without a technology there is no area and no power, and the rated clock is held."""
 
     chip: Accelerator
-    node: Node | None
-    areas: SiliconAreas | None
-    power: SiliconPower | None
+    node: Technology | None
+    areas: Areas[float] | None
+    power: ClockPower[float] | None
     held_hz: float
 
     @property
@@ -39,12 +33,12 @@ class SustainedChip:
         """Watts of a large product at the rated clock, or at the node's fastest where that is lower."""
         if self.node is None or self.power is None:
             return None
-        return product_power_at(self.power, self.node, min(self.chip.clock_hz, self.node.voltage.most_hz))
+        return float(product_power_at(self.power, self.node, min(self.chip.clock_hz, self.node.voltage.most_hz)))
 
     @property
     def held_power_w(self) -> float | None:
         """Watts at the clock held, the greater of a large product and a vector operator."""
-        return None if self.node is None or self.power is None else power_at(self.power, self.node, self.held_hz)
+        return None if self.node is None or self.power is None else float(power_at(self.power, self.node, self.held_hz))
 
     @property
     def refused(self) -> str | None:
@@ -68,6 +62,5 @@ def sustain(chip: Accelerator) -> SustainedChip:
     if chip.technology is None:
         return SustainedChip(chip, None, None, None, chip.clock_hz)
     node, base = load_node(chip.technology), chip.built.base_technology
-    areas = silicon_areas(chip, node, None if base is None else load_node(base))
-    power = silicon_power(chip, node, areas)
-    return SustainedChip(chip, node, areas, power, held_clock_hz(power, node, chip.clock_hz, chip.sustained_w))
+    design = ClusterDesign(chip, node, None if base is None else load_node(base))
+    return SustainedChip(chip, node, design.areas, design.power, design.held_hz)

@@ -12,32 +12,32 @@ from dataclasses import dataclass, replace
 
 from phaze.explain.changed_space import Winner, best_of_changed
 from phaze.explain.question import Question, gain
-from phaze.hardware.silicon.node import InterfaceAreas, Node
+from phaze.hardware.technology import InterfaceAreas, Technology
 from phaze.search.clustered_space import SpaceOfClusters
 
 FIRST, NEARER, FURTHER = 0.10, 0.05, 0.25
 
 
-def _area(*names: str) -> Callable[[Node, float], Node]:
-    def changed(node: Node, factor: float) -> Node:
+def _area(*names: str) -> Callable[[Technology, float], Technology]:
+    def changed(node: Technology, factor: float) -> Technology:
         return replace(node, area=replace(node.area, **{name: getattr(node.area, name) * factor for name in names}))
 
     return changed
 
 
-def _energy(name: str) -> Callable[[Node, float], Node]:
-    def changed(node: Node, factor: float) -> Node:
+def _energy(name: str) -> Callable[[Technology, float], Technology]:
+    def changed(node: Technology, factor: float) -> Technology:
         return replace(node, energy=replace(node.energy, **{name: getattr(node.energy, name) * factor}))
 
     return changed
 
 
-def _sram(node: Node, factor: float) -> Node:
-    area = node.area
-    return replace(node, area=replace(area, sram=area.sram.scaled(factor), cache=area.cache.scaled(factor)))
+def _sram(node: Technology, factor: float) -> Technology:
+    curves = {name: getattr(node.area, name).scaled(factor) for name in ("core_buffer", "scratchpad", "cache")}
+    return replace(node, area=replace(node.area, **curves))
 
 
-def _interfaces(node: Node, factor: float) -> Node:
+def _interfaces(node: Technology, factor: float) -> Technology:
     def stacked(own: InterfaceAreas) -> InterfaceAreas:
         return replace(own, stack_mm2=own.stack_mm2 * factor)
 
@@ -51,7 +51,7 @@ class Constant:
 
     name: str
     basis: str
-    changed: Callable[[Node, float], Node]
+    changed: Callable[[Technology, float], Technology]
 
 
 CONSTANTS = (
@@ -63,7 +63,7 @@ CONSTANTS = (
     Constant("HBM interface area", "the A100's die photo", _interfaces),
     Constant("energy of a MAC", "0.84 pJ at n7, chosen after seeing TPU v4, H100 and B200", _energy("mac_j")),
     Constant("energy at an array's edge", "fitted: what an A100 holds at 400 W", _energy("edge_j")),
-    Constant("leakage", "derived: an idle A100", _energy("leakage_w_per_mm2")),
+    Constant("leakage", "derived: an idle A100", _energy("static_w_per_mm2")),
 )  # fmt: skip
 
 

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from phaze.documents import Document, Format, Mm2, NonNegative
 from phaze.errors import InputError
+from phaze.hardware.area import chip_areas
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import ChipFile, Name, Sources, Text
 from phaze.hardware.library import load_core_chip, preset_names, read
 from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import load_technology
 
 Basis = Literal["fitted", "predicted", "shares fitted, total predicted"]

@@ -7,6 +7,7 @@ design (:mod:`phaze.hardware.silicon`). Whoever asks for a figure asks here, and
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from phaze.hardware.area import chip_areas
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import (
     GB,
@@ -21,7 +22,6 @@ from phaze.hardware.ownership import (
 from phaze.hardware.power import full_rate_power
 from phaze.hardware.silicon.design import ClusterDesign, EnergyModel, NodeEnergy
 from phaze.hardware.silicon.price import making_cost
-from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import technology_of
 
 
@@ -56,9 +56,8 @@ def figures_of(chip: Chip) -> ChipFigures | None:
     if technology is None:
         return None
     areas = chip_areas(technology, chip)
-    total = float(areas.total())
-    static_w, design_w = technology.energy.static_w_per_mm2 * total, full_rate_power(technology, chip).design_w
-    return ChipFigures(technology.name, areas.by_component(), total, static_w, design_w, technology.energy)
+    static_w, design_w = technology.energy.static_w_per_mm2 * areas.total, full_rate_power(technology, chip).design_w
+    return ChipFigures(technology.name, areas.by_component(), areas.total, static_w, design_w, technology.energy)
 
 
 def _of_clusters(design: ClusterDesign) -> ChipFigures | None:

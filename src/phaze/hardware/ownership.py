@@ -21,11 +21,12 @@ from pydantic import Field
 from phaze.documents import Document, Format, NonNegative, Positive, Reader, Share
 from phaze.errors import InfeasibleError
 from phaze.files import read_text
+from phaze.hardware.area import chip_areas
 from phaze.hardware.chip import Chip
 from phaze.hardware.files import Name, Sources, Text
 from phaze.hardware.library import read
 from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology import Fab, Technology, chip_areas
+from phaze.hardware.technology import Fab, Technology
 
 HOURS_PER_YEAR = 8766.0
 """365.25 days."""
@@ -171,7 +172,7 @@ def fab_kgco2e_per_cm2(fab: Fab, terms: Terms) -> float:
 def ownership_of(chip: Chip, technology: Technology, terms: Terms, average_w: float | None = None) -> Ownership:
     """Cost and carbon of ``chip``; power is ``average_w``, or else the design power estimate."""
     fab, dies = technology.fab, chip.silicon.dies
-    die_mm2 = float(chip_areas(technology, chip).total()) / dies
+    die_mm2 = chip_areas(technology, chip).total / dies
     count, good = _good_dies(die_mm2, fab, terms)
     power_w = full_rate_power(technology, chip).design_w if average_w is None else average_w
     energy_kwh = lifetime_kwh(power_w, terms)

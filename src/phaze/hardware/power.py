@@ -1,4 +1,29 @@
-"""Power of a chip: dynamic energy over time, static power, and an estimate of its design power.
+"""Power of chips, one or many: what sets the clock that a power limit lets a chip hold, or an estimate of its TDP.
+
+Where a technology has a voltage (:attr:`phaze.hardware.technology.Technology.sets_clock`), a cycle at the reference
+voltage takes while a large product runs (:func:`cycle_energy`)
+
+    edge      = 2 c (R + C) bytes a cluster;  with broadcast 2 (cm R + cn C), the least over cm cn = c
+    tile      = max(sums / 8, c R C) outputs     need = min(p, 4 c R C / sqrt(tile)) bytes a cluster
+    delivered = N need                           reads = min(w, delivered / min(8, sqrt(min(F, N))))
+    joule     = N (c R C mac + edge (buffer(U) + e_edge + wire sqrt(cluster area) / 2))
+                + reads buffer(G) + delivered (buffer(U) + wire sqrt(area) / 2)
+
+and while a vector operator streams from HBM all lanes work, with two operands and a result of 2 bytes each in
+registers: joule = N l (lane + 6 buffer(A)). What does not depend on the clock (:func:`clock_power`):
+
+    idle      = static area + stacks stack_w + link bandwidth link_j       SerDes never sleep
+    product   = idle + activity H hbm_j
+    vector    = idle + H (hbm_j + buffer(G) + buffer(U) + wire sqrt(area) / 2)
+
+    power(f)  = fixed + joule f V(f)^2, the greater of product and vector                   (:func:`power_at`)
+    held      = the greatest f <= min(clock, the node's fastest) with power(f) <= limit     (:func:`held_clocks`)
+
+held is found by :data:`HALVINGS` halvings of [0, that clock], each keeping the half whose lower end fits, and is the
+lower end: sums, products, square roots and comparisons only, so another program gets the same bits. A chip is refused
+only where fixed power alone exceeds the limit, or held is below half of the clock (:func:`refusal`).
+
+Where a technology states a share of the full rate instead, every component has its dynamic energy (:func:`full_rate`):
 
     dynamic_c = rate_c * energy_c            for every component c at its full rate
     static    = static_w_per_mm2 * area
@@ -9,50 +34,187 @@ with them. Rates: tensor ``macs * clock``, vector ``lanes * clock``, memories an
 """
 
 from dataclasses import dataclass, fields
+from typing import Generic, TypeVar
 
+import numpy as np
+
+from phaze.hardware.area import Areas, areas_of
 from phaze.hardware.chip import Chip
-from phaze.hardware.technology import Technology, chip_areas
+from phaze.hardware.columns import ChipColumns, Flags, Floats, core_columns
+from phaze.hardware.silicon.chip import Accelerator
+from phaze.hardware.technology import Technology
+
+HALVINGS = 50
+"""Leaves 1 part in 10^15 of the clock."""
+LEAST_SHARE = 0.5
+"""Of its clock that a chip must hold: one that holds less was rated for another limit."""
+MOST_SHARING = 8.0
+"""Below this many clusters one read serves; more meet different operands (assumed)."""
+OPERAND_BYTES = 2.0
+"""Of bf16, the format that sets the clock."""
+
+T = TypeVar("T", float, Floats)
 
 
 @dataclass(frozen=True, slots=True)
-class Power:
-    """Watts by component, each at its full rate, and the share of it that a chip holds at its design power."""
+class CycleEnergy:
+    """Joules a cycle at the reference voltage, by part, of a large product."""
 
-    tensor_arrays: float
-    tensor_buffers: float
-    vector_units: float
-    vector_buffers: float
-    global_buffer: float
-    hbm: float
-    links: float
-    static: float
-    activity: float
+    arrays: Floats
+    edges: Floats
+    global_buffer: Floats
+    delivery: Floats
 
     @property
-    def design_w(self) -> float:
-        """An estimate of the thermal design power; the formula stands in the module's docstring."""
-        sides = max(self.tensor_arrays + self.tensor_buffers, self.vector_units + self.vector_buffers)
-        return self.activity * (sides + self.global_buffer + self.hbm + self.links) + self.static
-
-    def by_component(self) -> dict[str, float]:
-        """Component name to watts, in the order of the fields."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "activity"}
+    def total(self) -> Floats:
+        return self.arrays + self.edges + self.global_buffer + self.delivery
 
 
-def full_rate_power(technology: Technology, chip: Chip) -> Power:
-    """Power of every component of ``chip`` when it is busy all the time."""
-    table = technology.energy
-    tensor_buffer, vector_buffer = chip.tensor_core.buffer, chip.vector_core.buffer
-    tensor_j, vector_j = table.core_buffer_j_per_byte([tensor_buffer.size_bytes, vector_buffer.size_bytes])
-    global_buffer = chip.global_buffer
-    return Power(
-        tensor_arrays=chip.macs * chip.clock_hz * table.mac_j,
-        tensor_buffers=chip.tensor_cores * tensor_buffer.bandwidth_bytes_per_s * float(tensor_j),
-        vector_units=chip.lanes * chip.clock_hz * table.lane_j,
-        vector_buffers=chip.vector_cores * vector_buffer.bandwidth_bytes_per_s * float(vector_j),
-        global_buffer=global_buffer.bandwidth_bytes_per_s * float(table.buffer.at(global_buffer.size_bytes)),
-        hbm=chip.hbm.bandwidth_bytes_per_s * table.hbm_j_per_byte,
-        links=chip.links.bandwidth_bytes_per_s * table.link_j_per_byte,
-        static=table.static_w_per_mm2 * float(chip_areas(technology, chip).total()),
-        activity=table.design_activity,
+@dataclass(frozen=True, slots=True)
+class ClockPower(Generic[T]):
+    """What sets a chip's clock: watts at any clock and joules a cycle, of a product and a vector operator."""
+
+    product_fixed_w: T
+    product_j: T
+    vector_fixed_w: T
+    vector_j: T
+    idle_w: T
+
+
+def first_power(power: ClockPower[Floats]) -> ClockPower[float]:
+    """That of the first chip."""
+    return ClockPower(*(float(getattr(power, field.name)[0]) for field in fields(power)))
+
+
+def edge_bytes(chips: ChipColumns) -> Floats:
+    """Operand bytes a cycle between the buffer and the arrays of each chip's clusters."""
+    apart = OPERAND_BYTES * chips.arrays * (chips.rows + chips.columns)
+    least = np.full(len(chips), np.inf)
+    for across in range(1, int(chips.arrays.max(initial=0)) + 1):
+        together = np.floor(chips.arrays / across) * chips.rows + across * chips.columns
+        least = np.where(chips.arrays % across == 0, np.minimum(least, together), least)
+    return np.where(chips.broadcast, OPERAND_BYTES * least, apart)
+
+
+def cycle_energy(chips: ChipColumns, technology: Technology, areas: Areas[Floats]) -> CycleEnergy:
+    """Joules a cycle of a large product."""
+    energy = technology.energy
+    buffer_j = energy.core_buffer_j_per_byte(chips.operand_bytes)
+    inside_j = energy.wire_j * np.sqrt(areas.clusters / chips.built) / 2.0
+    across_j = buffer_j + energy.wire_j * np.sqrt(areas.total) / 2.0
+    tile = np.maximum(np.floor(chips.register_bytes / 2.0) / 8.0, chips.macs)
+    delivered = chips.clusters * np.minimum(chips.port, 4.0 * chips.macs / np.sqrt(tile))
+    sharing = np.minimum(MOST_SHARING, np.sqrt(np.minimum(chips.fan_out, chips.clusters)))
+    reads = np.minimum(chips.width, delivered / sharing)
+    return CycleEnergy(
+        arrays=chips.clusters * (chips.macs * energy.mac_j),
+        edges=chips.clusters * (edge_bytes(chips) * (buffer_j + energy.edge_j + inside_j)),
+        global_buffer=reads * energy.buffer.at(chips.global_bytes),
+        delivery=delivered * across_j,
     )
+
+
+def clock_power(chips: ChipColumns, technology: Technology, areas: Areas[Floats]) -> ClockPower[Floats]:
+    """What sets the clock of every chip."""
+    energy, rate = technology.energy, chips.hbm_bytes_per_s
+    idle = energy.static_w_per_mm2 * areas.total + chips.stacks * energy.stack_w
+    idle = idle + chips.link_bytes_per_s * energy.link_j_per_byte
+    across_j = energy.core_buffer_j_per_byte(chips.operand_bytes) + energy.wire_j * np.sqrt(areas.total) / 2.0
+    streamed_j = energy.hbm_j_per_byte + energy.buffer.at(chips.global_bytes) + across_j
+    lane_j = energy.lane_j + 3.0 * OPERAND_BYTES * energy.core_buffer_j_per_byte(chips.register_bytes)
+    return ClockPower(
+        product_fixed_w=idle + energy.hbm_activity * rate * energy.hbm_j_per_byte,
+        product_j=cycle_energy(chips, technology, areas).total,
+        vector_fixed_w=idle + rate * streamed_j,
+        vector_j=chips.vectors * (chips.lanes * lane_j),
+        idle_w=idle,
+    )
+
+
+def product_power_at(power: ClockPower[T], technology: Technology, clock_hz: T) -> Floats:
+    """Watts of a large product at a clock."""
+    volts = technology.voltage.at(clock_hz)
+    return np.asarray(power.product_fixed_w + power.product_j * clock_hz * (volts * volts))
+
+
+def power_at(power: ClockPower[T], technology: Technology, clock_hz: T) -> Floats:
+    """Watts at a clock: the greater of a large product and a vector operator."""
+    volts = technology.voltage.at(clock_hz)
+    square = volts * volts
+    product_w = power.product_fixed_w + power.product_j * clock_hz * square
+    watts: Floats = np.maximum(product_w, power.vector_fixed_w + power.vector_j * clock_hz * square)
+    return watts
+
+
+def held_clocks(power: ClockPower[Floats], technology: Technology, clock_hz: Floats, limit_w: Floats) -> Floats:
+    """The clock that every chip holds under its limit, 0 where none is; the rated one or the node's fastest where the
+    limit allows it."""
+    high = np.minimum(clock_hz, technology.voltage.most_hz)
+    full = power_at(power, technology, high) <= limit_w
+    if full.all():
+        return high
+    top, low = high, np.zeros(len(high))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        fits = power_at(power, technology, middle) <= limit_w
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return np.where(full, top, low)
+
+
+def accepted(chips: ChipColumns, power: ClockPower[Floats], held_hz: Floats) -> Flags:
+    """Chips that can run under their limit; :func:`refusal` says why others cannot."""
+    fixed = np.maximum(power.product_fixed_w, power.vector_fixed_w)
+    return np.asarray((fixed <= chips.limit_w) & (held_hz >= LEAST_SHARE * chips.clock_hz))
+
+
+def refusal(power: ClockPower[float], chip: Accelerator, held_hz: float) -> str | None:
+    """Why the chip cannot run under its power limit; None where it can."""
+    limit = chip.sustained_w
+    fixed = max(power.product_fixed_w, power.vector_fixed_w)
+    if limit is not None and fixed > limit:
+        return f"leakage, HBM and links alone draw {fixed:.0f} W of {limit:.0f} W"
+    if held_hz < LEAST_SHARE * chip.clock_hz:
+        return f"it would hold {held_hz / 1e9:.2f} of {chip.clock_hz / 1e9:.2f} GHz, below half"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FullRate(Generic[T]):
+    """Watts by component, each at its full rate, and an estimate of the thermal design power."""
+
+    tensor_arrays: T
+    tensor_buffers: T
+    vector_units: T
+    vector_buffers: T
+    global_buffer: T
+    hbm: T
+    links: T
+    static: T
+    design_w: T
+
+    def by_component(self) -> dict[str, T]:
+        """Component name to watts, in the order of the fields."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "design_w"}
+
+
+def full_rate(chips: ChipColumns, technology: Technology, area_mm2: Floats) -> FullRate[Floats]:
+    """Power of every component of every chip when it is busy all the time."""
+    table = technology.energy
+    tensor_j, vector_j = (table.core_buffer_j_per_byte(size) for size in (chips.operand_bytes, chips.register_bytes))
+    arrays = chips.clusters * chips.macs * chips.clock_hz * table.mac_j
+    tensor_buffers = chips.clusters * chips.operand_bytes_per_s * tensor_j
+    lanes = chips.vectors * chips.lanes * chips.clock_hz * table.lane_j
+    vector_buffers = chips.vectors * chips.register_bytes_per_s * vector_j
+    shared = chips.global_bytes_per_s * table.buffer.at(chips.global_bytes)
+    hbm, links = chips.hbm_bytes_per_s * table.hbm_j_per_byte, chips.link_bytes_per_s * table.link_j_per_byte
+    static = table.static_w_per_mm2 * area_mm2
+    busy = np.maximum(arrays + tensor_buffers, lanes + vector_buffers) + shared + hbm + links
+    design_w = (table.design_activity or 1.0) * busy + static
+    return FullRate(arrays, tensor_buffers, lanes, vector_buffers, shared, hbm, links, static, design_w)
+
+
+def full_rate_power(technology: Technology, chip: Chip) -> FullRate[float]:
+    """That of one chip of cores."""
+    chips = core_columns([chip])
+    watts = full_rate(chips, technology, areas_of(chips, technology).total)
+    return FullRate(*(float(getattr(watts, field.name)[0]) for field in fields(watts)))

@@ -1,9 +1,10 @@
 """A chip's data sheet, of cores or of clusters: what it is, and what our models say of its area, power and cost."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from phaze.documents import plain_value
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, owned_by
@@ -54,7 +55,7 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
     money = ("dies_per_wafer", "yield_share", "die_usd", "hbm_usd", "package_usd", "making_usd", "energy_usd")
     carbon = ("total_usd", "energy_kwh", "embodied_kgco2e", "operational_kgco2e", "total_kgco2e")
     of_clusters = () if chip.clusters is None else ("links_usd",)
-    plain = {name: value for name, value in asdict(chip).items() if name not in ("clusters", "rated_hz")}
+    plain = {name: value for name, value in plain_value(chip).items() if name not in ("clusters", "rated_hz")}
     return {
         **plain,
         **({} if chip.clusters is None else _of_clusters(chip.clusters)),
@@ -89,4 +90,4 @@ def brief_document(sheet: Sheet) -> dict[str, Any]:
 
 def _of_clusters(design: ClusterDesign) -> dict[str, Any]:
     """What a chip of clusters has beside the fields of a chip of cores, and what was measured of it."""
-    return {"clusters": clusters_document(design), "measured": asdict(design.accelerator.measured)}
+    return {"clusters": clusters_document(design), "measured": plain_value(design.accelerator.measured)}

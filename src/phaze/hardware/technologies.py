@@ -4,18 +4,16 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from phaze import documents
-from phaze.documents import Reader
+from phaze.documents import Reader, plain_value
 from phaze.errors import unknown_name
 from phaze.files import is_path, read_text
 from phaze.hardware.library import preset_names, read
-from phaze.hardware.silicon.node import Node, curve_at
-from phaze.hardware.silicon.node_files import NODE, NodeFile, node_in, node_names
 from phaze.hardware.technology import Fab, Technology
-from phaze.hardware.technology_files import TECHNOLOGY, TechnologyFile
+from phaze.hardware.technology_files import NODE, NODES, TECHNOLOGY, NodeFile, TechnologyFile, node_names, technology_in
 
 MIB = 2**20
 
@@ -24,7 +22,7 @@ MIB = 2**20
 class Process:
     """A technology of either version, with what its file says beside its figures."""
 
-    value: Technology | Node
+    value: Technology
     notes: str | None
     sources: Mapping[str, str]
 
@@ -38,12 +36,12 @@ class Process:
 
     @property
     def schema(self) -> str:
-        return TECHNOLOGY.name if isinstance(self.value, Technology) else NODE.name
+        return NODE.name if self.value.sets_clock else TECHNOLOGY.name
 
     @property
     def chips_of(self) -> Literal["cores", "clusters"]:
         """The kind of chips that it prices."""
-        return "cores" if isinstance(self.value, Technology) else "clusters"
+        return "clusters" if self.value.sets_clock else "cores"
 
     @property
     def mac_mm2(self) -> float:
@@ -60,9 +58,7 @@ class Process:
     @property
     def static_w_per_mm2(self) -> float:
         """What is drawn whatever runs; of a node leakage alone."""
-        if isinstance(self.value, Technology):
-            return self.value.energy.static_w_per_mm2
-        return self.value.energy.leakage_w_per_mm2
+        return self.value.energy.static_w_per_mm2
 
     @property
     def fab(self) -> Fab:
@@ -70,12 +66,13 @@ class Process:
 
     def document(self) -> dict[str, Any]:
         """Plain values in SI units and mm2."""
-        return asdict(self.value)
+        document: dict[str, Any] = plain_value(self.value)
+        return document
 
     def rows(self) -> list[tuple[str, str]]:
         """Its figures in words."""
-        own = _core_rows(self.value) if isinstance(self.value, Technology) else _cluster_rows(self.value)
-        return [*own, ("wafer", f"{self.fab.wafer_usd:,.0f} USD, {self.fab.defects_per_cm2:g} defects a cm2")]
+        rows = _cluster_rows(self.value) if self.value.sets_clock else _core_rows(self.value)
+        return [*rows, ("wafer", f"{self.fab.wafer_usd:,.0f} USD, {self.fab.defects_per_cm2:g} defects a cm2")]
 
 
 def _core_rows(value: Technology) -> list[tuple[str, str]]:
@@ -94,11 +91,11 @@ def _core_rows(value: Technology) -> list[tuple[str, str]]:
     ]
 
 
-def _cluster_rows(value: Node) -> list[tuple[str, str]]:
+def _cluster_rows(value: Technology) -> list[tuple[str, str]]:
     area, energy, volts = value.area, value.energy, value.voltage
     parts = (area.control_cluster_mm2, area.control_array_mm2, area.control_lane_mm2)
     control = ", ".join(f"{mm2 * 1e6:,.0f}" for mm2 in parts)
-    sram, stored = curve_at(area.sram, MIB), curve_at(energy.buffer, MIB) * 1e12
+    sram, stored = float(area.scratchpad.at(MIB)), float(energy.buffer.at(MIB)) * 1e12
     network, wire = area.network_mm2 * 1e6, energy.wire_j * 1e12
     reference, most = volts.reference_hz / 1e9, volts.most_hz / 1e9
     return [
@@ -107,25 +104,24 @@ def _cluster_rows(value: Node) -> list[tuple[str, str]]:
         ("vector lane", f"{area.lane_mm2 * 1e6:,.1f} um2, {energy.lane_j * 1e12:.3f} pJ"),
         ("control", f"{control} um2 a cluster, an array, a lane"),
         ("1 MiB of SRAM", f"{sram:.2f} mm2, {stored:.2f} pJ a byte"),
-        ("1 MiB of cache", f"{curve_at(area.cache, MIB):.2f} mm2"),
+        ("1 MiB of cache", f"{float(area.cache.at(MIB)):.2f} mm2"),
         ("network", f"{network:,.0f} um2 a byte/cycle and mm, {wire:.2f} pJ a byte and mm"),
         ("HBM", f"{area.ga100.stack_mm2:.1f} mm2 a stack, {energy.hbm_j_per_byte * 1e12:.1f} pJ a byte"),
         ("links", f"{area.ga100.lane_mm2:.3f} mm2 a lane of {8 * area.lane_bytes_per_s / 1e9:g} Gb/s"),
         ("uncore", f"{area.uncore_mm2:.0f} mm2 a die"),
-        ("leakage", f"{energy.leakage_w_per_mm2:.4f} W a mm2"),
+        ("leakage", f"{energy.static_w_per_mm2:.4f} W a mm2"),
         ("voltage", f"1 at {reference:.2f} GHz, {volts.least:g} to {volts.most:g}; at most {most:.2f} GHz"),
     ]
 
 
 def _process(file: TechnologyFile | NodeFile) -> Process:
-    value = file.value() if isinstance(file, TechnologyFile) else node_in(file)
-    return Process(value, file.notes, dict(file.sources))
+    return Process(technology_in(file), file.notes, dict(file.sources))
 
 
 def processes() -> tuple[Process, ...]:
     """Every bundled technology, those of chips of cores first."""
     cores = [_process(read(TechnologyFile, "technologies", name)) for name in preset_names("technologies")]
-    return (*cores, *(_process(read(NodeFile, "silicon/technologies", name)) for name in node_names()))
+    return (*cores, *(_process(read(NodeFile, NODES, name)) for name in node_names()))
 
 
 def processes_named(text: str, reader: Reader = read_text) -> tuple[Process, ...]:

@@ -1,30 +1,33 @@
-"""A process technology: the area, energy and static power of every component, and the area of a chip in it.
+"""A process technology: areas, energies, voltage over the clock, and wafers, as one table of coefficients.
 
-For a chip with T tensor cores of r x c units, V vector cores of l lanes, core buffers u and v, a global buffer g that
-delivers w bytes a cycle, HBM at H bytes/s and links at B bytes/s (:func:`component_areas`; the built/in-use ratios
-``kappa`` of the chip's silicon multiply cores, global buffer and HBM interface):
+:mod:`phaze.hardware.area` and :mod:`phaze.hardware.power` say what each stands for; one that a model of area does not
+know is zero. ``phaze.technology/1`` (the paper's areas among them) has no voltage and states the share of its full rate
+that a chip holds at its design power; ``phaze.technology/2`` has a voltage, and a power limit sets the clock.
 
-    tensor_arrays   = kappa_c T r c mac
-    vector_units    = kappa_c V (l lane + control)
-    core_buffers    = kappa_c (T core(u) + V core(v))
-    global_buffer   = scratchpad(kappa_g g)  or  cache(kappa_g g)
-    network         = w network
-    hbm_interface   = kappa_h H hbm
-    link_interface  = B link
-    other           = share * (sum of the above)
+A node in full times four factors is another one (:func:`scaled`):
 
-Memory areas are curves over the size: straight lines between the points, through the origin below the first, the last
-slope beyond the last. All are non-decreasing, so a chip with more of anything is never smaller.
+    logic    multiply-accumulate units, lanes, control, network, half of the uncore
+    sram     operand buffers, registers, global buffer, caches
+    analog   HBM and link interfaces, half of the uncore
+    energy   joules at the reference voltage; wires have their own figure, HBM and links none
+
+Voltage over the clock, of the voltage at the reference clock: V(f) = max(least, 1 + slope (f / reference - 1)), which
+ends at ``most``: no part of the node runs beyond that clock (:attr:`Voltage.most_hz`).
+
+Memory areas and energies are curves over the size: straight lines between the points, areas through the origin below
+the first, the last slope beyond the last. All are non-decreasing, so a chip with more of anything is never smaller.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from phaze.errors import InputError
-from phaze.hardware.chip import Chip, Silicon
 
 Array = NDArray[np.float64]
 
@@ -43,15 +46,16 @@ class Curve:
             raise InputError("curve", "the sizes or values do not rise", "give at least two points in rising order")
 
     def at(self, size_bytes: ArrayLike) -> Array:
-        """The figure at each size."""
+        """The figure at each size; on a straight line between two points, which it never leaves by rounding."""
         size = np.asarray(size_bytes, dtype=np.float64)
-        knots, values = np.array(self.sizes_bytes), np.array(self.values)
-        inside = np.interp(size, knots, values)
-        below = values[0] * size / knots[0] if self.through_origin else inside
-        slope = (values[-1] - values[-2]) / (knots[-1] - knots[-2])
-        above = values[-1] + slope * (size - knots[-1])
-        result: Array = np.where(size < knots[0], below, np.where(size > knots[-1], above, inside))
-        return result
+        sizes, values = np.array(self.sizes_bytes), np.array(self.values)
+        below = np.clip(np.searchsorted(sizes, size, side="right") - 1, 0, len(sizes) - 2)
+        slope = (values[below + 1] - values[below]) / (sizes[below + 1] - sizes[below])
+        line = values[below] + slope * (size - sizes[below])
+        inside = np.where(size > sizes[-1], line, np.minimum(line, values[below + 1]))
+        first = values[0] * size / sizes[0] if self.through_origin else values[0]
+        figure: Array = np.where(size < sizes[0], first, inside)
+        return figure
 
     def scaled(self, factor: float) -> "Curve":
         """The same curve with every value times ``factor``."""
@@ -59,28 +63,59 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class InterfaceAreas:
+    """HBM PHY and controller of a stack, SerDes of a lane pair or of a byte/s, as one maker's die photo shows them."""
+
+    stack_mm2: float = 0.0
+    lane_mm2: float = 0.0
+    link_mm2_per_byte_per_s: float = 0.0
+
+    def scaled(self, factor: float) -> "InterfaceAreas":
+        """Each times ``factor``."""
+        return InterfaceAreas(*(getattr(self, field.name) * factor for field in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
 class AreaTable:
-    """Areas: mm2 a unit, a byte/s, a byte a cycle; curves in mm2 over bytes."""
+    """Areas in mm2: of a unit, a byte/s, a byte a cycle, a byte a cycle and mm of distance; curves over bytes.
+
+    ``control_cluster_mm2`` is that of a cluster's lanes, or of a vector core that stands alone. Registers of at most
+    ``register_file_bytes`` are a register file with twice the ports of a memory. ``shared_cluster``: lanes and arrays
+    are one cluster, whose buffers are summed before they are counted.
+    """
 
     mac_mm2: float
     lane_mm2: float
-    vector_control_mm2: float
+    control_cluster_mm2: float
     core_buffer: Curve
     scratchpad: Curve
     cache: Curve
-    network_mm2_per_byte_per_cycle: float
-    hbm_mm2_per_byte_per_s: float
-    link_mm2_per_byte_per_s: float
-    other_share: float
+    support_mm2: float = 0.0
+    control_lane_mm2: float = 0.0
+    control_array_mm2: float = 0.0
+    register_file_bytes: int = 0
+    shared_cluster: bool = False
+    network_mm2: float = 0.0
+    network_mm2_per_byte_per_cycle: float = 0.0
+    hbm_mm2_per_byte_per_s: float = 0.0
+    link_mm2_per_byte_per_s: float = 0.0
+    ga100: InterfaceAreas = InterfaceAreas()
+    aldebaran: InterfaceAreas = InterfaceAreas()
+    host_lanes: int = 0
+    lane_bytes_per_s: float = float("inf")
+    uncore_mm2: float = 0.0
+    other_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyTable:
-    """Energies: joules an operation or a byte; static watts a mm2.
+    """Energies: joules an operation or a byte, at the reference voltage; watts that are drawn at any clock.
 
-    ``buffer`` is joules a byte over the size of a memory that is accessed as a whole, as the global buffer is. A core's
-    buffer lies in banks of at most ``core_bank_bytes`` beside the units they feed. ``design_activity`` is the share of
-    its full rate that a chip holds at its design power.
+    ``buffer`` is joules a byte over the size of a memory that is accessed as a whole, as the global buffer is. A buffer
+    inside a core or cluster lies in banks of at most ``core_bank_bytes`` beside the units they feed. ``edge_j``: a byte
+    between operand buffer and array edge, beside the buffer's own. ``wire_j``: a byte and mm. ``hbm_activity``: of its
+    bandwidth while a large product runs. ``design_activity``: the share of its full rate that a chip holds at its
+    design power; None where a power limit sets the clock.
     """
 
     mac_j: float
@@ -90,11 +125,36 @@ class EnergyTable:
     hbm_j_per_byte: float
     link_j_per_byte: float
     static_w_per_mm2: float
-    design_activity: float
+    design_activity: float | None = None
+    edge_j: float = 0.0
+    wire_j: float = 0.0
+    stack_w: float = 0.0
+    hbm_activity: float = 1.0
 
     def core_buffer_j_per_byte(self, size_bytes: ArrayLike) -> Array:
-        """Energy a byte of a core's buffer of each size."""
+        """Energy a byte of a buffer of each size inside a core or cluster."""
         return self.buffer.at(np.minimum(np.asarray(size_bytes, dtype=np.float64), self.core_bank_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Voltage:
+    """The voltage that a clock needs, as a share of that at the reference clock; by default the same at every clock."""
+
+    reference_hz: float = 1.0
+    slope: float = 0.0
+    least: float = 1.0
+    most: float = 1.0
+
+    def at(self, clock_hz: ArrayLike) -> Array:
+        """V(f) of the module's docstring."""
+        clock = np.asarray(clock_hz, dtype=np.float64)
+        volts: Array = np.maximum(self.least, 1.0 + self.slope * (clock / self.reference_hz - 1.0))
+        return volts
+
+    @property
+    def most_hz(self) -> float:
+        """The clock that the greatest voltage allows."""
+        return self.reference_hz * (1.0 + (self.most - 1.0) / self.slope) if self.slope else float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +169,32 @@ class Fab:
     materials_kgco2e_per_cm2: float
 
 
+# The keys of tables in documents of each format, and the fields of those that are called otherwise here.
+AREAS_1 = (
+    "mac_mm2", "lane_mm2", "vector_control_mm2", "core_buffer", "scratchpad", "cache",
+    "network_mm2_per_byte_per_cycle", "hbm_mm2_per_byte_per_s", "link_mm2_per_byte_per_s", "other_share",
+)  # fmt: skip
+AREAS_2 = (
+    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2", "control_array_mm2",
+    "network_mm2", "uncore_mm2", "sram", "cache", "ga100", "aldebaran", "host_lanes", "lane_bytes_per_s",
+)  # fmt: skip
+ENERGIES_1 = (
+    "mac_j", "lane_j", "buffer", "core_bank_bytes", "hbm_j_per_byte", "link_j_per_byte", "static_w_per_mm2",
+    "design_activity",
+)  # fmt: skip
+ENERGIES_2 = (
+    "mac_j", "edge_j", "lane_j", "buffer", "core_bank_bytes", "wire_j", "hbm_j_per_byte", "link_j_per_byte",
+    "leakage_w_per_mm2", "stack_w", "hbm_activity",
+)  # fmt: skip
+FIELD_OF: Mapping[str, str] = MappingProxyType(
+    {
+        "vector_control_mm2": "control_cluster_mm2",
+        "sram": "core_buffer",
+        "leakage_w_per_mm2": "static_w_per_mm2",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Technology:
     """One process."""
@@ -118,90 +204,51 @@ class Technology:
     area: AreaTable
     energy: EnergyTable
     fab: Fab
+    voltage: Voltage = Voltage()
+
+    @property
+    def sets_clock(self) -> bool:
+        """Whether a power limit sets the clock of its chips (``phaze.technology/2``)."""
+        return self.energy.design_activity is None
+
+    def as_read(self) -> dict[str, Any]:
+        """The figures as the format has them that it was read from."""
+        areas, energies = (AREAS_2, ENERGIES_2) if self.sets_clock else (AREAS_1, ENERGIES_1)
+        return {
+            "name": self.name,
+            "title": self.title,
+            "area": {key: getattr(self.area, FIELD_OF.get(key, key)) for key in areas},
+            "energy": {key: getattr(self.energy, FIELD_OF.get(key, key)) for key in energies},
+            **({"voltage": self.voltage} if self.sets_clock else {}),
+            "fab": self.fab,
+        }
 
 
 @dataclass(frozen=True, slots=True)
-class Areas:
-    """Area by component in mm2, as arrays over chips (of no dimension for one chip)."""
+class Factors:
+    """A node over another: areas of logic, SRAM and analog parts, energy at the reference voltage."""
 
-    tensor_arrays: Array
-    vector_units: Array
-    core_buffers: Array
-    global_buffer: Array
-    network: Array
-    hbm_interface: Array
-    link_interface: Array
-    other: Array
-
-    def total(self) -> Array:
-        """The sum of all components."""
-        components: list[Array] = [getattr(self, f.name) for f in fields(self)]
-        return sum(components, start=np.zeros(()))
-
-    def by_component(self) -> dict[str, float]:
-        """For one chip: component name to mm2, in the order of the fields."""
-        return {f.name: float(getattr(self, f.name)) for f in fields(self)}
+    logic: float
+    sram: float
+    analog: float
+    energy: float
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The numbers that area depends on, each one value or an array over chips."""
-
-    tensor_cores: ArrayLike
-    macs_per_core: ArrayLike
-    tensor_buffer_bytes: ArrayLike
-    vector_cores: ArrayLike
-    lanes_per_core: ArrayLike
-    vector_buffer_bytes: ArrayLike
-    global_buffer_bytes: ArrayLike
-    global_bytes_per_cycle: ArrayLike
-    hbm_bytes_per_s: ArrayLike
-    link_bytes_per_s: ArrayLike
-    cache: bool
-    silicon: Silicon
+LOGIC = (
+    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2", "control_array_mm2", "network_mm2",
+)  # fmt: skip
 
 
-def component_areas(technology: Technology, parts: Parts) -> Areas:
-    """Area of every component of every chip; the formulas stand in the module's docstring."""
-    table, silicon = technology.area, parts.silicon
-
-    def value(x: ArrayLike) -> Array:
-        return np.asarray(x, dtype=np.float64)
-
-    tensor_cores = value(parts.tensor_cores) * silicon.cores_built
-    vector_cores = value(parts.vector_cores) * silicon.cores_built
-    global_curve = table.cache if parts.cache else table.scratchpad
-    core_buffers = tensor_cores * table.core_buffer.at(parts.tensor_buffer_bytes)
-    known = (
-        tensor_cores * (value(parts.macs_per_core) * table.mac_mm2),
-        vector_cores * (value(parts.lanes_per_core) * table.lane_mm2 + table.vector_control_mm2),
-        core_buffers + vector_cores * table.core_buffer.at(parts.vector_buffer_bytes),
-        global_curve.at(value(parts.global_buffer_bytes) * silicon.global_buffer_built),
-        value(parts.global_bytes_per_cycle) * table.network_mm2_per_byte_per_cycle,
-        value(parts.hbm_bytes_per_s) * silicon.hbm_built * table.hbm_mm2_per_byte_per_s,
-        value(parts.link_bytes_per_s) * table.link_mm2_per_byte_per_s,
+def scaled(base: Technology, by: Factors) -> Technology:
+    """``base`` with its areas and energies times the factors; name, voltage, wires, lanes and wafers stay its own."""
+    area, energy = base.area, base.energy
+    logic = {name: getattr(area, name) * by.logic for name in LOGIC}
+    memories = {name: getattr(area, name).scaled(by.sram) for name in ("core_buffer", "scratchpad", "cache")}
+    interfaces = {name: getattr(area, name).scaled(by.analog) for name in ("ga100", "aldebaran")}
+    uncore_mm2 = area.uncore_mm2 * (by.logic + by.analog) / 2.0
+    joules = {name: getattr(energy, name) * by.energy for name in ("mac_j", "edge_j", "lane_j")}
+    return replace(
+        base,
+        area=replace(area, **logic, **memories, **interfaces, uncore_mm2=uncore_mm2),
+        energy=replace(energy, **joules, buffer=energy.buffer.scaled(by.energy)),
     )
-    return Areas(*known, other=sum(known, start=np.zeros(())) * table.other_share)
-
-
-def parts_of(chip: Chip) -> Parts:
-    """What the area of one chip depends on."""
-    return Parts(
-        tensor_cores=chip.tensor_cores,
-        macs_per_core=chip.tensor_core.macs,
-        tensor_buffer_bytes=chip.tensor_core.buffer.size_bytes,
-        vector_cores=chip.vector_cores,
-        lanes_per_core=chip.vector_core.lanes,
-        vector_buffer_bytes=chip.vector_core.buffer.size_bytes,
-        global_buffer_bytes=chip.global_buffer.size_bytes,
-        global_bytes_per_cycle=chip.global_buffer.bandwidth_bytes_per_s / chip.clock_hz,
-        hbm_bytes_per_s=chip.hbm.bandwidth_bytes_per_s,
-        link_bytes_per_s=chip.links.bandwidth_bytes_per_s,
-        cache=chip.global_buffer.cache,
-        silicon=chip.silicon,
-    )
-
-
-def chip_areas(technology: Technology, chip: Chip) -> Areas:
-    """Area of one chip by component."""
-    return component_areas(technology, parts_of(chip))

@@ -134,7 +134,7 @@ class SpaceChips:
 
     def design_w(self) -> Floats:
         """The design power of every chip."""
-        return design_watts(self.chips, self.technology)
+        return design_watts(self.space, self.chips)
 
     def making_usd(self, hbm_bytes: int) -> Floats:
         """What making every chip with that memory takes."""

@@ -1,8 +1,6 @@
 """The chips of a space of clusters, opened: figures of all of them as arrays, or one of them as a value.
 
-What the rules leave out for area counts dies without edge for their stacks too. One chip comes by the formulas for one
-(:mod:`phaze.hardware.silicon.area`, ``power``), all together by those over arrays: a search has the second, and what is
-checked or written of a chip the first.
+What the rules leave out for area counts dies without edge for their stacks too.
 """
 
 from dataclasses import astuple, dataclass, fields, replace
@@ -13,14 +11,15 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ClusterSet
 from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
+from phaze.hardware.area import areas_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import GB, load_terms
-from phaze.hardware.silicon.columns import area_columns, power_columns
+from phaze.hardware.power import clock_power
 from phaze.hardware.silicon.design import NodeEnergy, changed_chip, designed
-from phaze.hardware.silicon.node import Node
 from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.silicon.space import SpaceColumns, columns_at, refusals_of, space_columns
 from phaze.hardware.silicon.space_chip import space_chip
+from phaze.hardware.technology import Technology
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import Need
@@ -49,7 +48,7 @@ class ClusterChips:
         return len(self.found)
 
     @property
-    def node(self) -> Node:
+    def node(self) -> Technology:
         return self.space.silicon.node
 
     @property
@@ -110,7 +109,7 @@ class ClusterChips:
     def arrays(self) -> ClusterSet:
         """Every chip as a set for costs."""
         chips, by = self.found.chips, self.factors
-        inside = area_columns(chips, self.node).clusters / chips.built
+        inside = areas_of(chips, self.node).clusters / chips.built
         columns = replace(chips, hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm, width=chips.width * by.shared)
         return ClusterSet(columns, self.found.held_hz * by.clock, self.found.area_mm2, inside)
 
@@ -158,7 +157,7 @@ class ClusterChips:
 
     def static_w(self) -> Floats:
         """Watts that every chip draws whatever runs."""
-        return power_columns(self.found.chips, self.node, area_columns(self.found.chips, self.node)).idle_w
+        return clock_power(self.found.chips, self.node, areas_of(self.found.chips, self.node)).idle_w
 
     def design_w(self) -> Floats:
         """Watts at the clock that every chip holds."""

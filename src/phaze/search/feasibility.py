@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
+from phaze.hardware.area import Areas, areas_of, chip_areas
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.technology import Parts, Technology, chip_areas, component_areas
-from phaze.search.ownership_cost import design_watts, making_usd
-from phaze.search.space import CHUNK, FIELDS, Chips, Grid, Space, grid_of
+from phaze.hardware.technology import Technology
+from phaze.search.ownership_cost import columns_in, design_watts, making_usd
+from phaze.search.space import CHUNK, FIELDS, Chips, Space, grid_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -49,27 +50,9 @@ class Need:
     sentence: str
 
 
-def parts_of(grid: Grid, chips: Chips) -> Parts:
-    """What areas depend on, of every chip."""
-    return Parts(
-        tensor_cores=chips.tensor_cores,
-        macs_per_core=chips.rows * chips.columns,
-        tensor_buffer_bytes=chips.tensor_buffer_bytes,
-        vector_cores=chips.vector_cores,
-        lanes_per_core=chips.lanes,
-        vector_buffer_bytes=chips.vector_buffer_bytes,
-        global_buffer_bytes=chips.global_buffer_bytes,
-        global_bytes_per_cycle=chips.global_bytes_per_s / chips.clock_hz,
-        hbm_bytes_per_s=chips.hbm_bytes_per_s,
-        link_bytes_per_s=chips.link_bytes_per_s,
-        cache=grid.space.base.global_buffer.cache,
-        silicon=grid.space.base.silicon,
-    )
-
-
-def areas_of(grid: Grid, technology: Technology, chips: Chips) -> Floats:
-    """The area of every chip, mm2."""
-    return component_areas(technology, parts_of(grid, chips)).total()
+def areas_in(space: Space, chips: Chips) -> Areas[Floats]:
+    """The area of every chip by part, mm2."""
+    return areas_of(columns_in(space.base, chips), space.technology)
 
 
 def _in_area(space: Space, chips: Chips, budget: float) -> Flags:
@@ -82,7 +65,7 @@ def _in_area(space: Space, chips: Chips, budget: float) -> Flags:
 def _budget(space: Space, technology: Technology) -> float:
     if space.keep.area_of is None or space.area_chip is None:
         return float(space.keep.most_area or 0.0)
-    return float(chip_areas(technology, space.area_chip).total())
+    return chip_areas(technology, space.area_chip).total
 
 
 def kept_counts(space: Space) -> FeasibleChips:
@@ -108,7 +91,7 @@ def in_space(space: Space, chips: Chips) -> Flags:
     technology, keep = space.technology, space.keep
     kept = _in_area(space, chips, _budget(space, technology))
     if keep.most_power is not None:
-        kept &= design_watts(chips, technology) <= keep.most_power * (1 + 1e-12)
+        kept &= design_watts(space, chips) <= keep.most_power * (1 + 1e-12)
     if keep.most_usd is not None:
         usd = making_usd(chips, space.base.silicon.dies, technology.fab, load_terms(), 0)
         kept &= usd <= keep.most_usd * (1 + 1e-12)
@@ -123,13 +106,13 @@ def _kept(space: Space, wanted: bool) -> FeasibleChips:
     counts = np.zeros(3, np.int64)
     for start in range(0, len(grid), CHUNK):
         some = grid.chips(start, min(start + CHUNK, len(grid)))
-        some = replace(some, area_mm2=areas_of(grid, technology, some))
+        some = replace(some, area_mm2=areas_in(space, some).total)
         for at in range(3):
             before = len(some)
             if at == 0:
                 some = some.taken(_in_area(space, some, budget))
             elif at == 1 and most_w is not None:
-                some = some.taken(design_watts(some, technology) <= most_w * (1 + 1e-12))
+                some = some.taken(design_watts(space, some) <= most_w * (1 + 1e-12))
             elif at == 2 and most_usd is not None:
                 some = some.taken(making_usd(some, dies, technology.fab, terms, 0) <= most_usd * (1 + 1e-12))
             counts[at] += before - len(some)
@@ -149,11 +132,11 @@ def nearest_chip(space: Space) -> Need:
     largest = 0.0
     for start in range(0, len(grid), CHUNK):
         some = grid.chips(start, min(start + CHUNK, len(grid)))
-        some = replace(some, area_mm2=areas_of(grid, technology, some))
+        some = replace(some, area_mm2=areas_in(space, some).total)
         smallest = min(smallest, float(some.area_mm2.min()))
         largest = max(largest, float(some.area_mm2[some.area_mm2 <= budget].max(initial=0.0)))
         some = some.taken(_in_area(space, some, budget))
-        watts = design_watts(some, technology)
+        watts = design_watts(space, some)
         least_w = min(least_w, float(watts.min(initial=np.inf)))
         some = some.taken(watts <= (np.inf if most_w is None else most_w * (1 + 1e-12)))
         usd = making_usd(some, grid.space.base.silicon.dies, technology.fab, terms, 0)
@@ -189,16 +172,16 @@ def area_budget(space: Space) -> float:
 
 def combinations_at(space: Space, numbers: Sequence[int]) -> Chips:
     """Combinations of the axes by number, whether or not the space keeps them, with their areas."""
-    technology, grid = space.technology, grid_of(space)
+    grid = grid_of(space)
     some = grid.chips_at(np.unravel_index(np.asarray(numbers, np.int64), [len(axis) for axis in grid.values]))
-    return replace(some, area_mm2=areas_of(grid, technology, some))
+    return replace(some, area_mm2=areas_in(space, some).total)
 
 
 def refusals(space: Space, chips: Chips) -> list[str | None]:
     """Why the space does not keep each of these combinations, or None where it does."""
     technology, terms = space.technology, load_terms()
     budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
-    inside, watts = _in_area(space, chips, budget), design_watts(chips, technology)
+    inside, watts = _in_area(space, chips, budget), design_watts(space, chips)
     usd = making_usd(chips, space.base.silicon.dies, technology.fab, terms, 0)
     found: list[str | None] = []
     for at in range(len(chips)):

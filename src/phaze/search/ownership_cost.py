@@ -6,27 +6,61 @@ The formulas are those of :mod:`phaze.hardware.power` and :mod:`phaze.hardware.o
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.chip import Chip
+from phaze.hardware.columns import ChipColumns
 from phaze.hardware.ownership import GB, Terms
-from phaze.hardware.technology import Fab, Technology
-from phaze.search.space import Chips
+from phaze.hardware.power import full_rate
+from phaze.hardware.silicon.chip import MULTICAST
+from phaze.hardware.technology import Fab
+from phaze.search.space import Chips, Space
 
 Floats = NDArray[np.float64]
 
 
-def design_watts(chips: Chips, technology: Technology) -> Floats:
-    """The design power of every chip; core buffers feed their arrays and lanes fully."""
-    table = technology.energy
-    arrays = chips.tensor_cores * chips.clock_hz
-    lanes = chips.vector_cores * chips.lanes * chips.clock_hz
-    tensor_j, vector_j = (
-        table.core_buffer_j_per_byte(size) for size in (chips.tensor_buffer_bytes, chips.vector_buffer_bytes)
+def columns_in(base: Chip, chips: Chips) -> ChipColumns:
+    """Chips of a space as areas and powers see them; core buffers feed their arrays and lanes fully."""
+
+    def each(value: float) -> Floats:
+        return np.broadcast_to(np.float64(value), len(chips))
+
+    silicon, clock, rows, columns = base.silicon, chips.clock_hz, chips.rows.astype(float), chips.columns.astype(float)
+    tensor_cores, vector_cores = chips.tensor_cores.astype(float), chips.vector_cores.astype(float)
+    lanes, size = chips.lanes.astype(float), chips.global_buffer_bytes.astype(float)
+    return ChipColumns(
+        clusters=tensor_cores,
+        built=tensor_cores * silicon.cores_built,
+        arrays=each(1.0),
+        rows=rows,
+        columns=columns,
+        vectors=vector_cores,
+        vectors_built=vector_cores * silicon.cores_built,
+        lanes=lanes,
+        operand_bytes=chips.tensor_buffer_bytes.astype(float),
+        operand_bytes_per_s=(2 * rows + 6 * columns) * clock,
+        register_bytes=chips.vector_buffer_bytes.astype(float),
+        register_bytes_per_s=6 * lanes * clock,
+        port=each(np.inf),
+        broadcast=np.broadcast_to(False, len(chips)),
+        global_bytes=size,
+        global_built_bytes=size * silicon.global_buffer_built,
+        width=chips.global_bytes_per_s / clock,
+        global_bytes_per_s=chips.global_bytes_per_s,
+        fan_out=each(MULTICAST),
+        cache=np.broadcast_to(base.global_buffer.cache, len(chips)),
+        stacks=each(0.0),
+        sites=each(0.0),
+        hbm_bytes_per_s=chips.hbm_bytes_per_s,
+        hbm_built_bytes_per_s=chips.hbm_bytes_per_s * silicon.hbm_built,
+        link_bytes_per_s=chips.link_bytes_per_s,
+        lane_bytes_per_s=each(np.inf),
+        clock_hz=clock,
+        limit_w=each(np.inf),
     )
-    tensor = arrays * (chips.rows * chips.columns * table.mac_j + (2 * chips.rows + 6 * chips.columns) * tensor_j)
-    vector = lanes * (table.lane_j + 6 * vector_j)
-    shared = chips.global_bytes_per_s * table.buffer.at(chips.global_buffer_bytes)
-    memory = chips.hbm_bytes_per_s * table.hbm_j_per_byte + chips.link_bytes_per_s * table.link_j_per_byte
-    active = np.maximum(tensor, vector) + shared + memory
-    return np.asarray(table.design_activity * active + table.static_w_per_mm2 * chips.area_mm2)
+
+
+def design_watts(space: Space, chips: Chips) -> Floats:
+    """The design power of every chip of a space."""
+    return full_rate(columns_in(space.base, chips), space.technology, chips.area_mm2).design_w
 
 
 def _yields(area_mm2: Floats, fab: Fab, terms: Terms) -> Floats:

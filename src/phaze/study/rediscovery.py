@@ -16,10 +16,10 @@ from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
+from phaze.hardware.power import refusal
 from phaze.hardware.shipped import shipped_beside
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.design import ClusterDesign, designed, load_cluster_chip, without_measurements
-from phaze.hardware.silicon.power import refusal
 from phaze.hardware.silicon.space import ClusterSpace, load_cluster_space
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
 from phaze.search.answer import best_of

@@ -17,16 +17,16 @@ from phaze import documents
 from phaze.errors import InfeasibleError, InputError
 from phaze.graph.tensor_plan import is_place
 from phaze.graph.zoo import entry_of
+from phaze.hardware.area import RETICLE_MM, most_stacks
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.files import ChipFile
 from phaze.hardware.library import load_core_chip
-from phaze.hardware.silicon.area import RETICLE_MM, most_stacks
 from phaze.hardware.silicon.design import chip_in
 from phaze.hardware.silicon.files import AcceleratorFile, load_accelerator
-from phaze.hardware.silicon.node_files import node_names
 from phaze.hardware.silicon.space import SPARES
 from phaze.hardware.silicon.space_file import ClusterSpaceFile
+from phaze.hardware.technology_files import node_names
 from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY
 
 MOST_CORES = 4096

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from phaze.cost.sustained import SustainedChip, sustain
+from phaze.hardware.area import Areas
 from phaze.hardware.dies import DieFile
 from phaze.hardware.library import read
-from phaze.hardware.silicon.area import SiliconAreas
+from phaze.hardware.power import product_power_at
 from phaze.hardware.silicon.files import accelerator_names, load_accelerator
-from phaze.hardware.silicon.power import product_power_at
 
 Figure = Literal["area", "power", "rate"]
 Basis = Literal["fitted", "partly fitted", "predicted"]
@@ -94,13 +94,13 @@ def chip_rows(held: SustainedChip) -> Iterator[SiliconRow]:
     if said.die_mm2 is not None and held.areas is not None:
         yield _row(chip.name, "area", held.areas.total, said.die_mm2, said.die_is_upper_bound)
     if measured.power_w is not None and held.node is not None and held.power is not None:
-        drawn = product_power_at(held.power, held.node, held.held_hz)
+        drawn = float(product_power_at(held.power, held.node, held.held_hz))
         yield _row(chip.name, "power", drawn, measured.power_w)
     if measured.rate_flops is not None and measured.rate_shape is not None:
         yield _row(chip.name, "rate", held.rate_flops(*measured.rate_shape), measured.rate_flops)
 
 
-def _parts(areas: SiliconAreas, die: str, name: str) -> Iterator[SiliconRow]:
+def _parts(areas: Areas[float], die: str, name: str) -> Iterator[SiliconRow]:
     published = read(DieFile, "dies", die).components
     ours = areas.by_part()
     for component, parts in PARTS:

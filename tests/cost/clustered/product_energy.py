@@ -5,10 +5,11 @@ from math import sqrt
 
 from phaze.cost.clustered.mapping import ClusterCost
 from phaze.cost.mapping import Product
-from phaze.hardware.silicon.area import SiliconAreas
+from phaze.hardware.area import Areas
+from phaze.hardware.columns import columns_of
+from phaze.hardware.power import ClockPower, edge_bytes
 from phaze.hardware.silicon.chip import Accelerator
-from phaze.hardware.silicon.node import Node, curve_at
-from phaze.hardware.silicon.power import SiliconPower, buffer_j, edge_bytes
+from phaze.hardware.technology import Technology
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +32,27 @@ def product_energy(
     p: Product,
     cost: ClusterCost,
     chip: Accelerator,
-    node: Node,
-    areas: SiliconAreas,
-    power: SiliconPower,
+    node: Technology,
+    areas: Areas[float],
+    power: ClockPower[float],
     clock_hz: float,
 ) -> ProductEnergy:
     """Energy of one product at a clock; the formulas stand in :mod:`phaze.cost.clustered.energy`."""
     energy, clusters = node.energy, chip.clusters
-    volts = node.voltage.at(clock_hz)
+    volts = float(node.voltage.at(clock_hz))
     square = volts * volts
-    held_j = buffer_j(node, clusters.operand_bytes)
+    held_j = float(energy.core_buffer_j_per_byte(clusters.operand_bytes))
     inside_j = held_j + energy.edge_j + energy.wire_j * sqrt(areas.clusters / chip.built.clusters) / 2.0
     across_j = held_j + energy.wire_j * sqrt(areas.total) / 2.0
-    sides = (clusters.arrays, clusters.rows, clusters.columns)
-    share = edge_bytes(*sides, clusters.broadcast) / edge_bytes(*sides, False)
+    read = float(edge_bytes(columns_of([chip], node))[0])
+    share = read / (2 * clusters.arrays * (clusters.rows + clusters.columns))
     return ProductEnergy(
         arrays=square * p.macs * energy.mac_j,
         edges=square * share * cost.core.edge_bytes * inside_j,
         delivery=square * cost.core.port_bytes * across_j,
         global_buffer=square
         * (cost.global_bytes + cost.hbm_bytes)
-        * curve_at(energy.buffer, chip.global_buffer.size_bytes),
+        * float(energy.buffer.at(chip.global_buffer.size_bytes)),
         hbm=cost.hbm_bytes * energy.hbm_j_per_byte,
         idle=power.idle_w * cost.cycles / clock_hz,
     )

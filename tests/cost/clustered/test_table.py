@@ -14,8 +14,8 @@ from phaze.cost.work import Work, works_of
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import DATASHEET, constants_of
+from phaze.hardware.columns import ChipColumns, columns_of
 from phaze.hardware.library import load_chip, load_cluster
-from phaze.hardware.silicon.columns import ChipColumns, columns_of
 from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.silicon.space import load_cluster_space, space_columns
 from phaze.hardware.silicon.space_chip import space_chip

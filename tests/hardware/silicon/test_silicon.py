@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phaze.hardware.area import Areas, areas_of, most_stacks, register_mm2
+from phaze.hardware.columns import columns_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.area import SiliconAreas, most_stacks, register_mm2, silicon_areas
+from phaze.hardware.power import accepted, clock_power, held_clocks, power_at, refusal
 from phaze.hardware.silicon.chip import (
     Accelerator,
     Built,
@@ -22,34 +24,30 @@ from phaze.hardware.silicon.chip import (
     Hbm,
     SerialLinks,
 )
-from phaze.hardware.silicon.columns import (
-    accepted,
-    area_columns,
-    columns_of,
-    held_clocks,
-    power_columns,
-    power_over,
-    stacks_fit,
-)
+from phaze.hardware.silicon.design import ClusterDesign
 from phaze.hardware.silicon.files import accelerator_names, load_accelerator
-from phaze.hardware.silicon.node import Node, curve_at
-from phaze.hardware.silicon.node_files import load_node, node_names
-from phaze.hardware.silicon.power import held_clock_hz, power_at, refusal, silicon_power
 from phaze.hardware.silicon.price import harvested_yield, links_usd, making_cost
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_files import load_node, node_names
 
 KIB, MIB = 2**10, 2**20
 NODES = {name: load_node(name) for name in ("n22", "n12", "n7", "n5", "n3")}
 
 
-def areas_of(name: str) -> SiliconAreas:
+def area_of(chip: Accelerator, node: Technology, base: Technology | None = None) -> Areas[float]:
+    areas = ClusterDesign(chip, node, base).areas
+    assert areas is not None
+    return areas
+
+
+def bundled_area(name: str) -> Areas[float]:
     chip = load_accelerator(name)
     base = chip.built.base_technology
-    return silicon_areas(chip, NODES[chip.technology or ""], None if base is None else NODES[base])
+    return area_of(chip, NODES[chip.technology or ""], None if base is None else NODES[base])
 
 
-def held_of(chip: Accelerator, node: Node) -> float:
-    power = silicon_power(chip, node, silicon_areas(chip, node))
-    return held_clock_hz(power, node, chip.clock_hz, chip.sustained_w)
+def held_of(chip: Accelerator, node: Technology) -> float:
+    return ClusterDesign(chip, node).held_hz
 
 
 @st.composite
@@ -106,7 +104,7 @@ def leaves(table: dict[str, Any], above: str = "") -> Iterator[str]:
 
 
 def test_ga100_is_met_part_by_part() -> None:
-    found = areas_of("a100-80gb")
+    found = bundled_area("a100-80gb")
     assert found.clusters == pytest.approx(476.25, rel=2e-3)
     assert found.network == pytest.approx(76.44, rel=2e-3)
     assert found.global_buffer == pytest.approx(119.31, rel=1e-4)
@@ -117,9 +115,9 @@ def test_ga100_is_met_part_by_part() -> None:
 
 def test_the_fitted_constants_follow_from_what_they_were_fitted_on() -> None:
     area = NODES["n7"].area
-    assert areas_of("tpu-v4i").total == pytest.approx(380, rel=1e-4)
+    assert bundled_area("tpu-v4i").total == pytest.approx(380, rel=1e-4)
     multiprocessor = 476.25 / 128 - 1024 * (area.mac_mm2 + area.support_mm2) - 64 * area.lane_mm2
-    left = multiprocessor - curve_at(area.sram, 192 * KIB) - register_mm2(area, 256 * KIB)
+    left = multiprocessor - float(area.core_buffer.at(192 * KIB)) - float(register_mm2(area, 256 * KIB))
     parts = (64 * area.control_lane_mm2, area.control_cluster_mm2, 4 * area.control_array_mm2)
     assert parts == pytest.approx((0.6 * left, 0.3 * left, 0.1 * left), rel=1e-3)
     a100 = load_accelerator("a100-80gb")
@@ -128,27 +126,28 @@ def test_the_fitted_constants_follow_from_what_they_were_fitted_on() -> None:
 
 @pytest.mark.parametrize(("name", "published", "within"), [("h100", 814, 0.06), ("b200", 1600, 0.06)])
 def test_predicted_dies_of_nvidia_are_within_6_percent(name: str, published: float, within: float) -> None:
-    assert areas_of(name).total == pytest.approx(published, rel=within)
+    assert bundled_area(name).total == pytest.approx(published, rel=within)
 
 
 def test_tpu_v4_lies_below_its_published_bound_and_not_far() -> None:
-    assert 540 <= areas_of("tpu-v4").total <= 600
+    assert 540 <= bundled_area("tpu-v4").total <= 600
 
 
 def test_tpu_v4_draws_what_was_measured() -> None:
     chip, node = load_accelerator("tpu-v4"), NODES["n7"]
-    power = silicon_power(chip, node, areas_of("tpu-v4"))
+    power = ClusterDesign(chip, node).power
+    assert power is not None
     assert 150 <= power_at(power, node, chip.clock_hz) <= 192
 
 
 @pytest.mark.parametrize("name", [n for n in accelerator_names() if load_accelerator(n).technology])
 def test_every_chip_is_accepted_by_its_own_power_limit(name: str) -> None:
     chip = load_accelerator(name)
-    node = NODES[chip.technology or ""]
-    power = silicon_power(chip, node, areas_of(name))
-    held = held_clock_hz(power, node, chip.clock_hz, chip.sustained_w)
-    assert refusal(power, chip, held) is None
-    assert power_at(power, node, held) <= (chip.sustained_w or np.inf)
+    base = chip.built.base_technology
+    design = ClusterDesign(chip, NODES[chip.technology or ""], None if base is None else NODES[base])
+    assert design.power is not None and design.held_w is not None
+    assert refusal(design.power, chip, design.held_hz) is None
+    assert design.held_w <= (chip.sustained_w or np.inf)
 
 
 def test_die_edge_gives_the_sites_of_real_dies() -> None:
@@ -161,29 +160,25 @@ def test_the_papers_winner_is_a_reticle_in_7_nm_and_no_die_at_all_in_22_nm() -> 
         GlobalBuffer(32 * MIB, 4096.0, 16, False), Hbm(4, "hbm2", 2**35, 1.2e12), SerialLinks(1e11),
         Built(64, 32 * MIB, 4),
     )  # fmt: skip
-    assert 700 < silicon_areas(winner, NODES["n7"]).total < 900
-    assert silicon_areas(winner, NODES["n22"]).total > 3000
+    assert 700 < area_of(winner, NODES["n7"]).total < 900
+    assert area_of(winner, NODES["n22"]).total > 3000
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(chips, min_size=1, max_size=5), st.sampled_from(sorted(NODES)))
-def test_arrays_give_the_bits_of_the_definition(some: list[Accelerator], name: str) -> None:
+def test_a_chip_among_others_has_the_figures_that_it_has_alone(some: list[Accelerator], name: str) -> None:
     node = NODES[name]
     columns = columns_of(some, node)
-    areas = area_columns(columns, node)
-    power = power_columns(columns, node, areas)
-    held = held_clocks(columns, node, power)
-    for at, chip in enumerate(some):
-        alone = silicon_areas(chip, node)
-        assert alone.by_part() == {part: getattr(areas, part)[at] for part in alone.by_part()}
-        drawn = silicon_power(chip, node, alone)
-        for field in ("product_fixed_w", "product_j", "vector_fixed_w", "vector_j", "idle_w"):
-            assert getattr(drawn, field) == getattr(power, field)[at], field
-        clock = held_clock_hz(drawn, node, chip.clock_hz, chip.sustained_w)
-        assert clock == held[at]
-        assert power_at(drawn, node, clock) == power_over(power, node, held)[at]
-        assert (refusal(drawn, chip, clock) is None) == accepted(columns, power, held)[at]
-        assert (chip.hbm.stacks <= most_stacks(alone.total)) == stacks_fit(columns, areas.total)[at]
+    areas = areas_of(columns, node)
+    power = clock_power(columns, node, areas)
+    held = held_clocks(power, node, columns.clock_hz, columns.limit_w)
+    watts, runs = power_at(power, node, held), accepted(columns, power, held)
+    for index, chip in enumerate(some):
+        design = ClusterDesign(replace(chip, built=replace(chip.built, dies=1)), node)
+        assert design.areas is not None and design.power is not None
+        assert design.areas.by_part() == {part: values[index] for part, values in areas.by_part().items()}
+        assert (design.held_hz, design.held_w) == (held[index], watts[index])
+        assert (refusal(design.power, chip, design.held_hz) is None) == runs[index]
 
 
 def larger(chip: Accelerator, field: str, factor: int) -> Accelerator:
@@ -213,7 +208,7 @@ GROWN = (
 @given(chips, st.sampled_from(GROWN), st.sampled_from([2, 3]), st.sampled_from(sorted(NODES)))
 def test_more_of_anything_is_never_smaller(chip: Accelerator, field: str, factor: int, name: str) -> None:
     node = NODES[name]
-    assert silicon_areas(larger(chip, field, factor), node).total >= silicon_areas(chip, node).total
+    assert area_of(larger(chip, field, factor), node).total >= area_of(chip, node).total
 
 
 @settings(max_examples=60, deadline=None)
@@ -232,34 +227,34 @@ def test_a_higher_limit_never_lowers_the_held_clock_and_is_met(
     chip: Accelerator, limit: float, factor: float, name: str
 ) -> None:
     node = NODES[name]
-    power = silicon_power(chip, node, silicon_areas(chip, node))
-    low = held_clock_hz(power, node, chip.clock_hz, limit)
-    assert low <= held_clock_hz(power, node, chip.clock_hz, limit * factor) <= min(chip.clock_hz, node.voltage.most_hz)
-    if low:
-        assert power_at(power, node, low) <= limit
-        assert power_at(power, node, low * (1 + 1e-9)) > limit or low == min(chip.clock_hz, node.voltage.most_hz)
+    low, high = (ClusterDesign(replace(chip, sustained_w=watts), node) for watts in (limit, limit * factor))
+    top = min(chip.clock_hz, node.voltage.most_hz)
+    assert low.held_hz <= high.held_hz <= top
+    if low.held_hz:
+        assert low.power is not None and low.held_w is not None
+        assert low.held_w <= limit
+        assert power_at(low.power, node, low.held_hz * (1 + 1e-9)) > limit or low.held_hz == top
 
 
 def test_a_chip_is_refused_only_for_fixed_power_or_half_its_clock() -> None:
-    chip, node = load_accelerator("h100"), NODES["n5"]
-    power = silicon_power(chip, node, areas_of("h100"))
     said = []
     for limit in (100.0, 300.0, 700.0):
-        limited = replace(chip, sustained_w=limit)
-        said.append(refusal(power, limited, held_clock_hz(power, node, chip.clock_hz, limit)))
+        design = ClusterDesign(replace(load_accelerator("h100"), sustained_w=limit), NODES["n5"])
+        assert design.power is not None
+        said.append(refusal(design.power, design.accelerator, design.held_hz))
     assert said[0] is not None and "HBM and links alone" in said[0]
     assert said[1] is not None and "below half" in said[1]
     assert said[2] is None
 
 
 def test_vector_work_can_set_the_clock() -> None:
-    chip = load_accelerator("h100")
-    wide = replace(chip, clusters=replace(chip.clusters, lanes=4096, rows=4, columns=4))
-    node = NODES["n5"]
-    power = silicon_power(wide, node, silicon_areas(wide, node))
-    held = held_clock_hz(power, node, wide.clock_hz, 700.0)
+    chip, node = load_accelerator("h100"), NODES["n5"]
+    wide = columns_of([replace(chip, clusters=replace(chip.clusters, lanes=4096, rows=4, columns=4))], node)
+    power = clock_power(wide, node, areas_of(wide, node))
     assert power.vector_j > power.product_j
-    assert held < held_clock_hz(replace(power, vector_j=0.0), node, wide.clock_hz, 700.0)
+    limit = np.array([700.0])
+    idle = replace(power, vector_j=np.zeros(1))
+    assert held_clocks(power, node, wide.clock_hz, limit) < held_clocks(idle, node, wide.clock_hz, limit)
 
 
 def test_spares_raise_the_yield_and_none_leave_the_plain_one() -> None:
@@ -272,8 +267,8 @@ def test_spares_raise_the_yield_and_none_leave_the_plain_one() -> None:
 def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
     chip, node, terms = load_accelerator("h100"), NODES["n5"], load_terms()
     fast = replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=2 * chip.links.bandwidth_bytes_per_s))
-    plain = making_cost(chip, silicon_areas(chip, node), terms, node)
-    joined = making_cost(fast, silicon_areas(fast, node), terms, node)
+    plain = making_cost(chip, area_of(chip, node), terms, node)
+    joined = making_cost(fast, area_of(fast, node), terms, node)
     assert joined.links_usd - plain.links_usd == pytest.approx(links_usd(450e9))
     assert joined.dies_usd > plain.dies_usd
     assert plain.hbm_usd == 5 * 198
@@ -281,5 +276,5 @@ def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
 
 def test_a_chip_of_base_dies_is_cheaper_than_one_of_a_single_process() -> None:
     chip, terms = load_accelerator("mi300x"), load_terms()
-    cost = making_cost(chip, areas_of("mi300x"), terms, NODES["n5"], NODES["n7"])
+    cost = making_cost(chip, bundled_area("mi300x"), terms, NODES["n5"], NODES["n7"])
     assert 0 < cost.dies_usd < 1500

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from phaze.errors import InputError
+from phaze.hardware.area import edge_areas, most_stacks
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.area import edge_mm2, most_stacks, silicon_areas
-from phaze.hardware.silicon.power import held_clock_hz, power_at, refusal, silicon_power
+from phaze.hardware.power import refusal
+from phaze.hardware.silicon.design import ClusterDesign
 from phaze.hardware.silicon.price import making_columns, making_cost
 from phaze.hardware.silicon.space import (
     ClusterSpace,
@@ -41,14 +42,13 @@ def test_a_chip_of_a_space_is_what_the_definition_says(
     space, found = opened[name]
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
         chip = space_chip(space, found, int(index))
-        areas = silicon_areas(chip, space.node)
-        power = silicon_power(chip, space.node, areas)
-        held = held_clock_hz(power, space.node, chip.clock_hz, chip.sustained_w)
-        assert areas.total == found.area_mm2[index]
-        assert held == found.held_hz[index]
-        assert power_at(power, space.node, held) == found.power_w[index]
-        assert refusal(power, chip, held) is None
-        assert found.die_mm2[index] == max(areas.total, edge_mm2(chip.hbm.stacks))
+        design = ClusterDesign(chip, space.node)
+        assert design.areas is not None and design.power is not None
+        assert design.areas.total == found.area_mm2[index]
+        assert design.held_hz == found.held_hz[index]
+        assert design.held_w == found.power_w[index]
+        assert refusal(design.power, chip, design.held_hz) is None
+        assert found.die_mm2[index] == max(design.areas.total, edge_areas(chip.hbm.stacks))
         assert chip.hbm.stacks <= most_stacks(found.die_mm2[index] * (1 + 1e-12))
 
 
@@ -88,7 +88,8 @@ def test_every_chip_of_a_space_costs_what_the_definition_says(
     usd = making_columns(found.chips, found.die_mm2, generation, terms, space.node)
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
         chip = space_chip(space, found, int(index))
-        areas, die = silicon_areas(chip, space.node), float(found.die_mm2[index])
+        areas, die = ClusterDesign(chip, space.node).areas, float(found.die_mm2[index])
+        assert areas is not None
         assert making_cost(chip, areas, terms, space.node, die_mm2=die).total_usd == usd[index]
 
 

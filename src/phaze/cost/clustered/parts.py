@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.products import distinct_rows
 from phaze.cost.vector import VectorParts, vector_parts_from
-from phaze.hardware.silicon.columns import ChipColumns
+from phaze.hardware.columns import ChipColumns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

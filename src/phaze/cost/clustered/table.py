@@ -25,7 +25,7 @@ from phaze.cost.table import Column
 from phaze.cost.vector import VectorWork, sweep_vector
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.columns import ChipColumns
+from phaze.hardware.columns import ChipColumns
 
 Floats = NDArray[np.float64]
 

@@ -15,15 +15,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from phaze.errors import InputError
-from phaze.hardware.silicon.columns import (
-    ChipColumns,
-    Flags,
-    area_columns,
-    edge_areas,
-    power_columns,
-    power_over,
-)
-from phaze.hardware.silicon.power import LEAST_SHARE
+from phaze.hardware.area import areas_of, edge_areas
+from phaze.hardware.columns import ChipColumns, Flags
+from phaze.hardware.power import LEAST_SHARE, clock_power, power_at
 from phaze.hardware.silicon.space import NOTHING_LEFT_OUT, ClusterSpace, combinations_numbered, rules_of
 
 AT_ONCE = 1 << 16
@@ -37,11 +31,11 @@ MOST_COMBINATIONS = 2e9
 def _powered(space: ClusterSpace, chips: ChipColumns) -> Flags:
     """Which chips of a fitting area the rules of power keep."""
     node, ratio = space.node, space.file.keep.most_w_per_mm2
-    areas = area_columns(chips, node)
-    power, total = power_columns(chips, node, areas), areas.total
+    areas = areas_of(chips, node)
+    power, total = clock_power(chips, node, areas), areas.total
     fixed_w = np.maximum(power.product_fixed_w, power.vector_fixed_w)
     top = np.minimum(chips.clock_hz, node.voltage.most_hz)
-    top_w, half_w = (power_over(power, node, clock) for clock in (top, LEAST_SHARE * chips.clock_hz))
+    top_w, half_w = (power_at(power, node, clock) for clock in (top, LEAST_SHARE * chips.clock_hz))
     full = top_w <= chips.limit_w
     drawn_w = np.where(full, top_w, chips.limit_w)
     slow = np.where(full, top < LEAST_SHARE * chips.clock_hz, half_w > chips.limit_w)
@@ -61,11 +55,11 @@ def left_out_of(space: ClusterSpace) -> Mapping[str, int]:
         raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
     for start in range(0, count, AT_ONCE):
         chips = combinations_numbered(space, np.arange(start, min(count, start + AT_ONCE)))
-        area = area_columns(chips, space.node).total
+        area = areas_of(chips, space.node).total
         sized = np.flatnonzero((area <= keep.most_area) & (area >= keep.least_share * keep.most_area))
         left["area"] += len(chips) - len(sized)
         chips, area = chips.taken(sized), area[sized]
-        edged = np.flatnonzero(np.maximum(area, edge_areas(chips)) <= keep.most_area)
+        edged = np.flatnonzero(np.maximum(area, edge_areas(chips.stacks)) <= keep.most_area)
         left["edge"] += len(chips) - len(edged)
         chips = chips.taken(edged)
         powered = np.flatnonzero(_powered(space, chips))

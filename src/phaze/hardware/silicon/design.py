@@ -11,14 +11,14 @@ from typing import Any
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.files import is_path, read_text
+from phaze.hardware.area import Areas, areas_of, edge_areas, first_chip
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.area import SiliconAreas, edge_mm2, interface_dies, silicon_areas
+from phaze.hardware.columns import columns_of
+from phaze.hardware.power import ClockPower, clock_power, cycle_energy, first_power, held_clocks, power_at, refusal
 from phaze.hardware.silicon.chip import UNMEASURED, Accelerator, accelerator_of, chip_of
 from phaze.hardware.silicon.files import CLUSTERS_FIRST, AcceleratorFile, read_chip
-from phaze.hardware.silicon.node import Node
-from phaze.hardware.silicon.node_files import load_node, node_names
-from phaze.hardware.silicon.power import SiliconPower, held_clock_hz, power_at, product_j, refusal, silicon_power
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.technology import EnergyTable, Technology
+from phaze.hardware.technology_files import load_node, node_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,61 +29,86 @@ class ClusterDesign:
     """
 
     accelerator: Accelerator
-    node: Node | None
-    base_node: Node | None = None
+    node: Technology | None
+    base_node: Technology | None = None
     software_of: str | None = None
 
     @property
-    def areas(self) -> SiliconAreas | None:
+    def areas(self) -> Areas[float] | None:
         """Area by part."""
-        return None if self.node is None else silicon_areas(self.accelerator, self.node, self.base_node)
+        if self.node is None:
+            return None
+        chips = columns_of([self.accelerator], self.node)
+        return first_chip(areas_of(chips, self.node, self.accelerator.built, self.base_node))
 
     @property
-    def power(self) -> SiliconPower | None:
+    def clocked(self) -> "ClockedChip | None":
+        """Its power and the clock that it holds; None where it names no technology."""
+        return None if self.node is None else _clocked(self.accelerator, self.node, self.base_node)
+
+    @property
+    def power(self) -> ClockPower[float] | None:
         """What sets the clock."""
-        areas = self.areas
-        return None if self.node is None or areas is None else silicon_power(self.accelerator, self.node, areas)
+        clocked = self.clocked
+        return None if clocked is None else clocked.power
 
     @property
     def held_hz(self) -> float:
         """The clock that the power limit allows; without a node the rated one."""
-        power = self.power
-        if self.node is None or power is None:
-            return self.accelerator.clock_hz
-        return held_clock_hz(power, self.node, self.accelerator.clock_hz, self.accelerator.sustained_w)
+        clocked = self.clocked
+        return self.accelerator.clock_hz if clocked is None else clocked.held_hz
 
     @property
     def held_w(self) -> float | None:
         """Watts at the clock held, the greater of a large product and a vector operator."""
-        power = self.power
-        return None if self.node is None or power is None else power_at(power, self.node, self.held_hz)
+        clocked = self.clocked
+        return None if clocked is None else clocked.held_w
 
     @property
     def held_parts_w(self) -> dict[str, float]:
         """Watts of a large product at the clock held, by part; none where there is no node."""
-        areas, power, clock = self.areas, self.power, self.held_hz
-        if self.node is None or areas is None or power is None:
-            return {}
-        cycle, volts = product_j(self.accelerator, self.node, areas), self.node.voltage.at(clock)
-        scale = clock * volts * volts
-        parts = {field.name: scale * getattr(cycle, field.name) for field in fields(cycle)}
-        return {**parts, "hbm": power.product_fixed_w - power.idle_w, "idle": power.idle_w}
+        clocked = self.clocked
+        return {} if clocked is None else clocked.parts_w
 
     @property
     def die_mm2(self) -> float | None:
         """All dies, with what stays empty so that the stacks have edge; dies that exist have the edge they need."""
-        areas, dies = self.areas, interface_dies(self.accelerator)
+        areas, built, stacks = self.areas, self.accelerator.built, self.accelerator.hbm.stacks
         if areas is None:
             return None
-        stacks = self.accelerator.hbm.stacks
-        return max(areas.total, edge_mm2(stacks)) if dies == 1 and stacks else areas.total
+        # HBM and link interfaces lie on the base dies, or on all.
+        alone = (built.base_dies or built.dies) == 1
+        return max(areas.total, float(edge_areas(stacks))) if alone and stacks else areas.total
+
+
+@dataclass(frozen=True, slots=True)
+class ClockedChip:
+    """Area, power and clock of one chip of clusters; ``parts_w``: of a large product at the clock held."""
+
+    areas: Areas[float]
+    power: ClockPower[float]
+    held_hz: float
+    held_w: float
+    parts_w: dict[str, float]
+
+
+def _clocked(chip: Accelerator, node: Technology, base_node: Technology | None) -> ClockedChip:
+    columns = columns_of([chip], node)
+    areas = areas_of(columns, node, chip.built, base_node)
+    power = clock_power(columns, node, areas)
+    held = held_clocks(power, node, columns.clock_hz, columns.limit_w)
+    clock, volts, cycle = float(held[0]), float(node.voltage.at(held)[0]), cycle_energy(columns, node, areas)
+    scale, each = clock * volts * volts, first_power(power)
+    parts = {field.name: scale * float(getattr(cycle, field.name)[0]) for field in fields(cycle)}
+    parts |= {"hbm": each.product_fixed_w - each.idle_w, "idle": each.idle_w}
+    return ClockedChip(first_chip(areas), each, clock, float(power_at(power, node, held)[0]), parts)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEnergy:
     """The energies of a node as a search asks for them; links are in the idle power, for SerDes never sleep."""
 
-    node: Node
+    node: Technology
 
     @property
     def hbm_j_per_byte(self) -> float:
@@ -97,7 +122,7 @@ class NodeEnergy:
 EnergyModel = EnergyTable | NodeEnergy
 
 
-def designed(accelerator: Accelerator, node: Node | None, base_node: Node | None = None) -> Chip:
+def designed(accelerator: Accelerator, node: Technology | None, base_node: Technology | None = None) -> Chip:
     """The chip of a design, at the clock that it holds."""
     design = ClusterDesign(accelerator, node, base_node)
     return replace(chip_of(accelerator, design.held_hz), technology=accelerator.technology, clusters=design)
@@ -154,7 +179,7 @@ def clusters_document(design: ClusterDesign) -> dict[str, Any]:
     }
 
 
-def _node(name: str | None, reader: Reader) -> Node | None:
+def _node(name: str | None, reader: Reader) -> Technology | None:
     """The node that a chip names, where there is one of this model."""
     return load_node(name, reader) if name is not None and (is_path(name) or name in node_names()) else None
 

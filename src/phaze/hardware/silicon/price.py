@@ -21,12 +21,11 @@ from math import gamma
 import numpy as np
 
 from phaze.errors import InfeasibleError
+from phaze.hardware.area import Areas
+from phaze.hardware.columns import ChipColumns, Floats
 from phaze.hardware.ownership import Terms, die_yield, dies_per_wafer
-from phaze.hardware.silicon.area import SiliconAreas
 from phaze.hardware.silicon.chip import GENERATIONS, Accelerator
-from phaze.hardware.silicon.columns import ChipColumns, Floats
-from phaze.hardware.silicon.node import Node
-from phaze.hardware.technology import Fab
+from phaze.hardware.technology import Fab, Technology
 
 SWITCH_USD_PER_GB_PER_S = 0.25
 """A switch port at manufacturing cost, as dies are here (derived: an NVSwitch of 294 mm2 and 1,600 GB/s one way, both
@@ -80,10 +79,10 @@ def links_usd(bytes_per_s: float) -> float:
 
 def making_cost(
     chip: Accelerator,
-    areas: SiliconAreas,
+    areas: Areas[float],
     terms: Terms,
-    node: Node,
-    base: Node | None = None,
+    node: Technology,
+    base: Technology | None = None,
     die_mm2: float | None = None,
 ) -> MakingCost:
     """Cost of ``chip``; ``base`` is the node of its base dies, ``die_mm2`` a die that is larger than its parts."""
@@ -99,7 +98,7 @@ def making_cost(
     return MakingCost(dies, hbm, terms.package_usd, links_usd(chip.links.bandwidth_bytes_per_s))
 
 
-def making_columns(chips: ChipColumns, die_mm2: Floats, generation: str, terms: Terms, node: Node) -> Floats:
+def making_columns(chips: ChipColumns, die_mm2: Floats, generation: str, terms: Terms, node: Technology) -> Floats:
     """Total USD of every chip of one die, as :func:`making_cost` has it; each distinct die is priced once."""
     areas, of = np.unique(die_mm2, return_inverse=True)
     dies = np.array([_die_usd(float(area), node.fab, terms.yield_clustering) for area in areas])

@@ -5,7 +5,7 @@ cluster; global_buffer and global_width; hbm_stacks, each as those of the base; 
 
     built clusters = N + ceil(N / 12)             spare ones, so that most dies can be sold
     port           = the least power of two at least width / N
-    clock          = what the power limit lets the base's clock be                          (power.held_clock_hz)
+    clock          = what the power limit lets the base's clock be                          (power.held_clocks)
 
 and a chip of the space is one with
 
@@ -28,25 +28,17 @@ from numpy.typing import NDArray
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.files import read_text
+from phaze.hardware.area import areas_of, edge_areas
+from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.library import preset_names, read
 from phaze.hardware.ownership import load_terms
+from phaze.hardware.power import accepted, clock_power, held_clocks, power_at
 from phaze.hardware.silicon.chip import UNMEASURED, Accelerator
-from phaze.hardware.silicon.columns import (
-    ChipColumns,
-    Flags,
-    Floats,
-    accepted,
-    area_columns,
-    edge_areas,
-    held_clocks,
-    power_columns,
-    power_over,
-)
 from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.silicon.node import Node
-from phaze.hardware.silicon.node_files import load_node
 from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.silicon.space_file import AXES, ClusterSpaceFile
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_files import load_node
 
 KIND = "silicon/spaces"
 SPARES = 12
@@ -63,7 +55,7 @@ class ClusterSpace:
 
     file: ClusterSpaceFile
     base: Accelerator
-    node: Node
+    node: Technology
 
     @property
     def stack_bytes(self) -> int:
@@ -158,26 +150,33 @@ def _combinations(space: ClusterSpace, values: tuple[NDArray[Any], ...], numbers
 def combinations_of(space: ClusterSpace, at: Mapping[str, Floats]) -> ChipColumns:
     """Combinations by their value of every axis."""
     base, clusters, widths = space.base, at["clusters"], at["global_width"]
-    each = np.ones(len(clusters))
+    each, built, rate = np.ones(len(clusters)), clusters + np.ceil(clusters / SPARES), space.stack_bytes_per_s
+    feed = at["arrays"] * (2 * at["rows"] + 6 * at["columns"])
     return ChipColumns(
         clusters=clusters,
-        built=clusters + np.ceil(clusters / SPARES),
+        built=built,
         arrays=at["arrays"],
         rows=at["rows"],
         columns=at["columns"],
+        vectors=clusters,
+        vectors_built=built,
         lanes=at["lanes"],
         operand_bytes=at["operand_buffer"] * at["arrays"],
+        operand_bytes_per_s=feed * base.clock_hz,
         register_bytes=at["registers"],
+        register_bytes_per_s=6 * at["lanes"] * base.clock_hz,
         port=ports_over(widths, clusters),
         broadcast=np.full(len(clusters), base.clusters.broadcast),
         global_bytes=at["global_buffer"],
         global_built_bytes=at["global_buffer"],
         width=widths,
+        global_bytes_per_s=widths * base.clock_hz,
         fan_out=base.global_buffer.fan_out * each,
         cache=np.full(len(clusters), base.global_buffer.cache),
         stacks=at["hbm_stacks"],
         sites=at["hbm_stacks"],
-        hbm_bytes_per_s=at["hbm_stacks"] * space.stack_bytes_per_s,
+        hbm_bytes_per_s=at["hbm_stacks"] * rate,
+        hbm_built_bytes_per_s=at["hbm_stacks"] * rate,
         link_bytes_per_s=at["links"],
         lane_bytes_per_s=(base.links.lane_bytes_per_s or space.node.area.lane_bytes_per_s) * each,
         clock_hz=base.clock_hz * each,
@@ -208,12 +207,12 @@ def rules_of(space: ClusterSpace, chips: ChipColumns) -> dict[str, Flags]:
 
 def _ruled(space: ClusterSpace, chips: ChipColumns) -> _Ruled:
     keep, node = space.file.keep, space.node
-    areas = area_columns(chips, node)
+    areas = areas_of(chips, node)
     total = areas.total
-    die = np.maximum(total, edge_areas(chips))
-    power = power_columns(chips, node, areas)
-    held = held_clocks(chips, node, power)
-    watts = power_over(power, node, held)
+    die = np.maximum(total, edge_areas(chips.stacks))
+    power = clock_power(chips, node, areas)
+    held = held_clocks(power, node, chips.clock_hz, chips.limit_w)
+    watts = power_at(power, node, held)
     priced = np.ones(len(chips), np.bool_)
     if keep.most_usd is not None:
         made = np.flatnonzero(die <= keep.most_area)

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, BytesPerSecond, Document, Format, Mm2, Positive, Share, Watts
+from phaze.hardware.area import RETICLE_MM
 from phaze.hardware.files import Name, Place, Sources, Text
-from phaze.hardware.silicon.area import RETICLE_MM
 
 SCHEMA = "phaze.space/2"
 Whole = Annotated[int, Field(gt=0, le=2**24)]

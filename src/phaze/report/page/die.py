@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from phaze.hardware.area import chip_areas
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import ClusterDesign
-from phaze.hardware.technology import chip_areas
 from phaze.hardware.technology_files import technology_of
 from phaze.units import show
 
@@ -125,46 +125,46 @@ def parts_of(chip: Chip) -> list[Part]:
     areas = chip_areas(technology, chip)
     curve, built = technology.area.core_buffer, chip.silicon.cores_built
     tensor_buffers = chip.tensor_cores * built * float(curve.at(chip.tensor_core.buffer.size_bytes))
-    vector_buffers = float(areas.core_buffers) - tensor_buffers
+    vector_buffers = areas.buffers - tensor_buffers
     tensor, vector = chip.tensor_core, chip.vector_core
     found = [
         Part(
             "tensor cores",
-            float(areas.tensor_arrays) + tensor_buffers,
+            areas.arrays + tensor_buffers,
             "tensor",
             chip.tensor_cores,
             f"{tensor.rows} x {tensor.columns}, buffer {show(tensor.buffer.size_bytes, 'B')}",
         ),
         Part(
             "vector cores",
-            float(areas.vector_units) + vector_buffers,
+            areas.vector + vector_buffers,
             "vector",
             chip.vector_cores,
             f"{vector.lanes} lanes, buffer {show(vector.buffer.size_bytes, 'B')}",
         ),
         Part(
             "global buffer",
-            float(areas.global_buffer),
+            areas.global_buffer,
             "buffer",
             1,
             f"{show(chip.global_buffer.size_bytes, 'B')} at {show(chip.global_buffer.bandwidth_bytes_per_s, 'B/s')}",
         ),
-        Part("on-chip network", float(areas.network), "network", 1, "joins cores and global buffer"),
+        Part("on-chip network", areas.network, "network", 1, "joins cores and global buffer"),
         Part(
             "HBM interface",
-            float(areas.hbm_interface),
+            areas.hbm,
             "hbm",
             1,
             f"{show(chip.hbm.size_bytes, 'B')} at {show(chip.hbm.bandwidth_bytes_per_s, 'B/s')}",
         ),
         Part(
             "link interface",
-            float(areas.link_interface),
+            areas.links,
             "links",
             1,
             f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way",
         ),
-        Part("other", float(areas.other), "other", 1, "control, clocks, test, spare"),
+        Part("other", areas.uncore, "other", 1, "control, clocks, test, spare"),
     ]
     return sorted((part for part in found if part.area_mm2 > 0), key=lambda part: -part.area_mm2)
 

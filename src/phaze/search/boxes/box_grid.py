@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from phaze.hardware.ownership import load_terms
 from phaze.search.chips import SpaceChips
 from phaze.search.factors import AS_THEY_ARE, Factors
-from phaze.search.feasibility import FeasibleChips, area_budget, areas_of
+from phaze.search.feasibility import FeasibleChips, area_budget, areas_in
 from phaze.search.ownership_cost import design_watts, making_usd
 from phaze.search.space import Chips, Grid, Space, grid_of
 
@@ -135,7 +135,7 @@ class BoxGrid:
     def chips(self, places: Integers) -> Chips:
         """Combinations with their areas."""
         found = self.grid.chips_at(tuple(places.T))
-        return replace(found, area_mm2=areas_of(self.grid, self.space.technology, found))
+        return replace(found, area_mm2=areas_in(self.space, found).total)
 
     def corners(self, boxes: Boxes) -> Corners:
         """The virtual chips of boxes."""
@@ -164,7 +164,7 @@ class BoxGrid:
         if keep.smaller_with_one_core:
             small &= (low.tensor_cores > 1) & (low.vector_cores > 1)
         if keep.most_power is not None:
-            there &= design_watts(low, technology) <= keep.most_power * (1 + 1e-9)
+            there &= design_watts(self.space, low) <= keep.most_power * (1 + 1e-9)
         if keep.most_usd is not None:
             usd = making_usd(low, self.space.base.silicon.dies, technology.fab, load_terms(), 0)
             there &= usd <= keep.most_usd * (1 + 1e-9)

@@ -34,7 +34,6 @@ from phaze.cost.table import Column
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.columns import buffer_over, curve_over, volts_over
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.search.boxes.box_costs import held_bytes, least_cycles, numbered
 from phaze.search.boxes.cluster_grid import ClusterCorners, ClusterGrid
@@ -151,16 +150,16 @@ class ClusterBoxes:
             raise AssertionError("chips of clusters have the energies of a node")
         node, own, done = table.node, self.corners, column.works[work]
         energy, low = node.energy, own.low
-        square = volts_over(node, own.least_hz) ** 2
-        held_j = buffer_over(node, low.operand_bytes)
+        square = node.voltage.at(own.least_hz) ** 2
+        held_j = energy.core_buffer_j_per_byte(low.operand_bytes)
         inside_j = held_j + energy.edge_j + energy.wire_j * np.sqrt(own.cluster_mm2) / 2.0
         across_j = held_j + energy.wire_j * np.sqrt(own.area_mm2) / 2.0
         operations = 0.0 if done.vector is None else done.vector.operations * done.vector.elements
-        hbm, vector_j = column.hbm_bytes(work), 2.0 * buffer_over(node, low.register_bytes) + across_j
+        hbm, vector_j = column.hbm_bytes(work), 2.0 * energy.core_buffer_j_per_byte(low.register_bytes) + across_j
         arrays = sum(p.macs for p in done.products) * energy.mac_j + column.core_bytes(work) * inside_j
         arrays = arrays + column.port_bytes(work) * across_j
         lanes = operations * energy.lane_j + column.vector_bytes(work) * vector_j
-        shared = (column.global_bytes(work) + hbm) * curve_over(energy.buffer, low.global_bytes)
+        shared = (column.global_bytes(work) + hbm) * energy.buffer.at(low.global_bytes)
         return np.asarray((square * (arrays + lanes + shared) + hbm * energy.hbm_j_per_byte) * (1 - 1e-9))
 
 

@@ -22,23 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.area import Areas, areas_of, edge_areas
+from phaze.hardware.columns import ChipColumns
 from phaze.hardware.ownership import Terms, load_terms
-from phaze.hardware.silicon.columns import (
-    AreaColumns,
-    ChipColumns,
-    PowerColumns,
-    area_columns,
-    buffer_over,
-    curve_over,
-    edge_areas,
-    edge_columns,
+from phaze.hardware.power import (
+    LEAST_SHARE,
+    MOST_SHARING,
+    OPERAND_BYTES,
+    ClockPower,
+    edge_bytes,
     held_clocks,
-    power_over,
+    power_at,
 )
-from phaze.hardware.silicon.node import Node
-from phaze.hardware.silicon.power import LEAST_SHARE, MOST_SHARING, OPERAND_BYTES
 from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.silicon.space import SPARES, combinations_of, ports_over
+from phaze.hardware.technology import Technology
 from phaze.search.boxes.box_grid import Boxes
 from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
@@ -83,7 +81,7 @@ class ClusterCorners:
         return ClusterCorners(*columns, *(getattr(self, f.name)[index] for f in fields(self)[2:]))
 
 
-def rest_of(areas: AreaColumns) -> Floats:
+def rest_of(areas: Areas[Floats]) -> Floats:
     """mm2 of all but the network."""
     own = areas
     return own.arrays + own.vector + own.buffers + own.global_buffer + own.hbm + own.links + own.uncore
@@ -111,9 +109,9 @@ class _Drawn:
     lane_j: Floats
     edges: Floats
 
-    def power(self, array_j: Floats, vector_j: Floats) -> PowerColumns:
+    def power(self, array_j: Floats, vector_j: Floats) -> ClockPower[Floats]:
         """With so many joules a cycle of arrays and lanes."""
-        return PowerColumns(self.fixed_w, array_j + self.rest_j, self.vector_fixed_w, vector_j, self.idle_w)
+        return ClockPower(self.fixed_w, array_j + self.rest_j, self.vector_fixed_w, vector_j, self.idle_w)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class ClusterGrid:
     factors: Factors = AS_THEY_ARE
 
     @property
-    def node(self) -> Node:
+    def node(self) -> Technology:
         return self.space.silicon.node
 
     @property
@@ -160,7 +158,7 @@ class ClusterGrid:
         table = self.ports * np.array([of(float(count)) for count in self.values[at]])
         return _over(low, high, lambda place: table[width, place], most)
 
-    def _wired(self, boxes: Boxes, areas: AreaColumns, most: bool) -> Floats:
+    def _wired(self, boxes: Boxes, areas: Areas[Floats], most: bool) -> Floats:
         """Area with the least or the most network that a box has."""
         lines = self._clusters(boxes, most, _built, most)
         rest = rest_of(areas)
@@ -169,13 +167,13 @@ class ClusterGrid:
     def least_areas(self, low: Integers, high: Integers) -> Floats:
         """What no die of a box is smaller than."""
         chips = self._columns(low)
-        area = self._wired(Boxes(low, high), area_columns(chips, self.node), False)
-        return np.asarray(np.maximum(area, edge_areas(chips)) * (1 - SLACK))
+        area = self._wired(Boxes(low, high), areas_of(chips, self.node), False)
+        return np.asarray(np.maximum(area, edge_areas(chips.stacks)) * (1 - SLACK))
 
     def corners(self, boxes: Boxes) -> ClusterCorners:
         """The virtual chips of boxes."""
         low, high = self._columns(boxes.low), self._columns(boxes.high)
-        small, large = area_columns(low, self.node), area_columns(high, self.node)
+        small, large = areas_of(low, self.node), areas_of(high, self.node)
         area = self._wired(boxes, small, False) * (1 - SLACK)
         most = self._wired(boxes, large, True) * (1 + SLACK)
         inside, widest = small.clusters / low.built, large.clusters / high.built
@@ -186,18 +184,18 @@ class ClusterGrid:
         vector_j = low.clusters * low.lanes * least.lane_j
 
         def held(drawn: _Drawn, array_j: Floats, lanes_j: Floats) -> Floats:
-            return self.factors.clock * held_clocks(low, self.node, drawn.power(array_j, lanes_j))
+            return self.factors.clock * held_clocks(drawn.power(array_j, lanes_j), self.node, low.clock_hz, low.limit_w)
 
         slowest = held(greatest, most_j, np.minimum(lanes, high.clusters * high.lanes) * greatest.lane_j) * (1 - SLACK)
         least_hz = np.maximum(slowest, self.factors.clock * LEAST_SHARE * low.clock_hz * (1 - SLACK))
         # A chip that draws no less a cycle, at a clock that is no lower.
-        watts = power_over(least.power(least.array_j, vector_j), self.node, least_hz / self.factors.clock)
+        watts = power_at(least.power(least.array_j, vector_j), self.node, least_hz / self.factors.clock)
         return ClusterCorners(
             low=low,
             high=high,
             area_mm2=area,
             most_mm2=most,
-            die_mm2=np.maximum(area, edge_areas(low)),
+            die_mm2=np.maximum(area, edge_areas(low.stacks)),
             cluster_mm2=inside,
             idle_w=least.idle_w,
             held_hz=held(least, least.array_j, vector_j) * (1 + SLACK),
@@ -224,13 +222,13 @@ class ClusterGrid:
         def edge(chips: ChipColumns, a_unit: bool) -> Callable[[int], Floats]:
             def of(place: int) -> Floats:
                 some = replace(chips, arrays=np.full(len(chips), self.values[at][place]))
-                return edge_columns(some) / (some.macs if a_unit else 1.0)
+                return edge_bytes(some) / (some.macs if a_unit else 1.0)
 
             return of
 
         places = (boxes.low[:, at], boxes.high[:, at])
         edges, all_edges = _over(*places, edge(other, True), most), _over(*places, edge(own, False), most)
-        buffer_j, shared_j = buffer_over(self.node, own.operand_bytes), curve_over(energy.buffer, own.global_bytes)
+        buffer_j, shared_j = energy.core_buffer_j_per_byte(own.operand_bytes), energy.buffer.at(own.global_bytes)
         inside_j = buffer_j + energy.edge_j + energy.wire_j * np.sqrt(inside) / 2.0
         across_j = buffer_j + energy.wire_j * np.sqrt(area) / 2.0
         tile = np.maximum(np.floor(other.register_bytes / 2.0) / 8.0, own.macs)
@@ -238,7 +236,7 @@ class ClusterGrid:
         delivered = np.minimum(self._clusters(boxes, most, _itself, most), asked)
         sharing = np.minimum(MOST_SHARING, np.sqrt(np.minimum(other.fan_out, other.clusters)))
         reads, rate = np.minimum(own.width, delivered / sharing), own.hbm_bytes_per_s
-        idle = energy.leakage_w_per_mm2 * area + own.stacks * energy.stack_w
+        idle = energy.static_w_per_mm2 * area + own.stacks * energy.stack_w
         idle = by * (idle + own.link_bytes_per_s * energy.link_j_per_byte)
         return _Drawn(
             fixed_w=idle + by * energy.hbm_activity * rate * energy.hbm_j_per_byte,
@@ -247,12 +245,12 @@ class ClusterGrid:
             unit_j=by * (energy.mac_j + edges * inside_j),
             array_j=by * own.clusters * (own.macs * energy.mac_j + all_edges * inside_j),
             rest_j=by * (reads * shared_j + delivered * across_j),
-            lane_j=by * (energy.lane_j + 3.0 * OPERAND_BYTES * buffer_over(self.node, own.register_bytes)),
+            lane_j=by * (energy.lane_j + 3.0 * OPERAND_BYTES * energy.core_buffer_j_per_byte(own.register_bytes)),
             edges=edges,
         )
 
     def _most(
-        self, boxes: Boxes, low: ChipColumns, high: ChipColumns, small: AreaColumns, area: Floats
+        self, boxes: Boxes, low: ChipColumns, high: ChipColumns, small: Areas[Floats], area: Floats
     ) -> tuple[Floats, Floats]:
         """Units and lanes of all clusters in use that no chip of a box exceeds."""
         own = self.node.area

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.hardware.silicon.counted import left_out_of
-from phaze.hardware.technology import component_areas
 from phaze.search.clustered_space import SpaceOfClusters
-from phaze.search.feasibility import FeasibleChips, area_budget, kept_counts, parts_of
+from phaze.search.feasibility import FeasibleChips, area_budget, areas_in, kept_counts
 from phaze.search.space import Chips, Grid, Space, grid_of
 from phaze.search.spaces import AnySpace
 
@@ -52,7 +51,7 @@ def _combinations(grid: Grid, names: tuple[str, ...], at_once: int) -> Iterator[
 
 
 def _area(known: Floats, shared: tuple[float, ...], share: float) -> Floats:
-    """Areas of cores ``known`` with one set of what they share, added as :func:`component_areas` adds."""
+    """Areas of cores ``known`` with one set of what they share, added as :func:`phaze.hardware.area.areas_of` adds."""
     total = known
     for one in shared:
         total = total + one
@@ -89,13 +88,13 @@ def count_cores(space: Space, at_once: int = CORES_AT_ONCE) -> SpaceCounts:
         combinations = len(grid)
         return SpaceCounts(combinations - found.area - found.power - found.cost, found.area, found.power, found.cost)
     (rest,) = _combinations(grid, SHARED, len(grid))
-    shared = component_areas(technology, parts_of(grid, rest))
-    rows = np.stack([shared.global_buffer, shared.network, shared.hbm_interface, shared.link_interface], axis=1)
+    shared = areas_in(space, rest)
+    rows = np.stack([shared.global_buffer, shared.network, shared.hbm, shared.links], axis=1)
     most, least = area_budget(space) * (1 + 1e-12), keep.least_share * area_budget(space)
     chips = 0
     for cores in _combinations(grid, tuple(name for name in grid.names if name not in SHARED), at_once):
-        own = component_areas(technology, parts_of(grid, cores))
-        known = 0.0 + own.tensor_arrays + own.vector_units + own.core_buffers
+        own = areas_in(space, cores)
+        known = own.clusters
         single = (cores.tensor_cores == 1) | (cores.vector_cores == 1)
         if not keep.smaller_with_one_core:
             single = np.zeros(len(cores), np.bool_)
