@@ -111,7 +111,7 @@ def test_no_event_of_equal_stages_ends_after_the_batch_time_and_waiting_takes_no
 
 @pytest.mark.slow
 def test_no_event_of_equal_stages_ends_after_the_batch_time_up_to_32_stages_chunks_and_microbatches() -> None:
-    for stages, chunks, laps in product(range(2, 33), (2, 3, 4, 5, 8, 16, 32), range(1, 17)):
+    for stages, chunks, laps in product(range(2, 33), range(2, 33), range(1, 17)):
         if laps * stages <= 32:
             for ratio, share in product(RATIOS, SHARES):
                 require_above_events(stages, chunks, laps * stages, (1.0, ratio), share)

@@ -12,9 +12,9 @@ No plan of a shape (t, S, d, order, family) is faster than
 Where backward passes are split, beta counts not max(C, P(S)) but the forms of D at the sums of all layers, which no sum
 of greatest forms undercuts. So shapes are taken by that bound, and each is solved exactly
 (:func:`phaze.placement.label_kernels.best_cut`) until the next bound is no less than the best plan. P of v chunks is at
-least that of 1; it is computed only for families whose shapes may still win. Under ZeRO 2 and 3 what is exposed of
-their collectives joins C, and P(S) is at least C / S. A depth at which nothing fits is left out at once: more replicas
-never need more memory.
+least that of 1; it is computed only for families whose shapes may still win. The levels that a shape's boundaries cross
+bound its pace and its sum anew (:func:`phaze.placement.paces.sent_bound`); under ZeRO 2 and 3 what is exposed of their
+collectives joins C there. A depth at which nothing fits is left out at once: more replicas never need more memory.
 """
 
 import heapq
@@ -29,15 +29,15 @@ from phaze.placement import label_kernels
 from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
-from phaze.placement.paces import pace, paces
+from phaze.placement.paces import pace, paces, sent_bound
 from phaze.placement.prepared_width import flying_of, starts_s, transfers_of
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.shapes import (
     WidthCase,
-    bound,
     end_s,
     fits,
     gathered_s,
+    least_end,
     least_fill,
     least_seconds,
     least_sums,
@@ -201,7 +201,10 @@ def _best_first(
                     if case.problem.sharing.allows(shape_of(row, which)[1])
                 ]
                 for which in allowed if both else allowed[:1]:
-                    heapq.heappush(heap, (bound(case, shape_of(row, which)[1], sharp_s), row, which))
+                    ordered = shape_of(row, which)[1]
+                    least_s = max(sharp_s, sent_bound(case, ordered))
+                    if least_s < best_s:
+                        heapq.heappush(heap, (least_s + least_end(case, ordered), row, which))
         if not heap or heap[0][0] >= best_s:
             return best
         _, row, which = heapq.heappop(heap)

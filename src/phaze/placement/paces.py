@@ -1,4 +1,15 @@
-"""P(S): the least greatest stage time of a cut into S stages that fits into memory, by depth, and what it bounds."""
+r"""P(S): the least greatest stage time of a cut into S stages that fits into memory, by depth, and what it bounds.
+
+P takes every transfer over the fastest level. What the boundaries of a shape cross is a bound of its own: with x_b >= v
+(the least transfer of any cut over the level of boundary b), the way around at both ends and c the starts of chunks,
+:func:`sent_bound` takes
+
+    pace  >=  max over stages of entry + exit + 2 c          a device sends no faster than its links
+    pace  >=  (C + rho 2 X) / S,    sum D >= C + 2 X         X = sum of x_b, of the way around and of S starts
+
+as T' = max(f, x) + rho min(f, x) + max(b, y) + rho min(b, y) + 2 c is no less than x + y + 2 c, nor than
+f + b + rho (x + y) + 2 c, rho = 1 where transfers block.
+"""
 
 from collections.abc import Iterator
 from math import inf
@@ -7,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels
+from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.prepared_width import flying_of, starts_s
 from phaze.placement.problem import ROUNDING
-from phaze.placement.shapes import WidthCase, least_moves
+from phaze.placement.shapes import WidthCase, gathered_s, least_fill, least_moves, least_seconds
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -90,3 +102,30 @@ def depth_bound(case: WidthCase, pace_s: Floats, fill: float) -> float:
     least_s = np.where(there, least_s, 0.0)
     found = (rounds - fill) * least_s + fill * np.maximum(case.width.seconds, least_s)
     return float(np.min(found, initial=inf, where=there)) * (1 - ROUNDING)
+
+
+def sent_bound(case: WidthCase, shape: Shape) -> float:
+    """What no plan of a shape undercuts, end aside, as its boundaries cross the levels that they cross."""
+    problem, width, family = case.problem, case.width, case.family
+    rounds, stages = problem.rounds(shape.data), shape.stages
+    levels = boundary_levels(problem.cluster, shape)
+    between_s = _least_by_level(case)[levels]
+    around_s = family.around * float(width.around_s[levels.max(initial=0)]) * (1 - ROUNDING)
+    sent_s = np.concatenate([[around_s], between_s, [around_s]])
+    start_s = 2 * starts_s(problem, family)
+    unpaired = problem.rules.unpaired_share(family, rounds, stages)
+    whole_s = least_seconds(case, gathered_s(case, shape)) + stages * start_s
+    moved_s = 2 * float(sent_s[:-1].sum())
+    pace_s = max(float((sent_s[:-1] + sent_s[1:]).max()) + start_s, (whole_s + unpaired * moved_s) / stages)
+    counted_s = least_fill(case, stages) if family.split else whole_s + moved_s
+    return (family.alpha(rounds, stages) * pace_s + family.beta(stages) * counted_s) * (1 - ROUNDING)
+
+
+def _least_by_level(case: WidthCase) -> Floats:
+    """By level, the least that the chunks of a family send over a boundary in a pass, rounded down."""
+
+    def least_s() -> Floats:
+        between_s = case.width.moves_s[:-1, 1:-1].min(axis=1, initial=inf)
+        return np.asarray(case.family.chunks * between_s * (1 - ROUNDING))
+
+    return case.remembered(("sent",), least_s)

@@ -273,7 +273,7 @@ def end_s(case: WidthCase, shape: Shape, sizes_bytes: Floats, experts_bytes: Flo
     return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes)
 
 
-def _least_end(case: WidthCase, shape: Shape) -> float:
+def least_end(case: WidthCase, shape: Shape) -> float:
     """What the end takes at least: one stage has its share of the dense parameters, one its share of the experts."""
     width, layers = case.width, case.width.graph.layers
     if not case.problem.has_experts:
@@ -288,14 +288,3 @@ def _least_end(case: WidthCase, shape: Shape) -> float:
     total = width.parameter_bytes - sum(experts)
     sizes = np.array([max(total / shape.stages, *dense), max(sum(experts) / shape.stages, *experts)])
     return float(end_s(case, shape, sizes, np.array([0.0, sizes[1]])).max())
-
-
-def bound(case: WidthCase, shape: Shape, first_s: float) -> float:
-    """The bound of a shape with the least that its end can take."""
-    problem = case.problem
-    if problem.zero >= 2:
-        whole_s = least_seconds(case, gathered_s(case, shape))
-        alpha = case.family.alpha(problem.rounds(shape.data), shape.stages)
-        counted_s = least_fill(case, shape.stages) if case.family.split else whole_s
-        first_s = max(first_s, alpha * whole_s / shape.stages + case.family.beta(shape.stages) * counted_s)
-    return first_s + _least_end(case, shape)
