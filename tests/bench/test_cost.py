@@ -4,10 +4,9 @@ import resource
 import time
 from collections.abc import Callable
 
-import numpy as np
-
+from phaze.cost.chip_set import ChipArrays
 from phaze.cost.mapping import product
-from phaze.cost.parts import ChipArrays, tensor_parts, varied
+from phaze.cost.parts import tensor_parts
 from phaze.cost.products import map_product, sweep_products
 from phaze.cost.table import cost_table
 from phaze.cost.work import Work, works_of
@@ -15,24 +14,13 @@ from phaze.graph.fuse import fuse
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
-from phaze.search.feasibility import kept_of
+from phaze.search.spaces import enumerate_space
 from tests.search.made import core_space
 
 
 def paper_chips() -> ChipArrays:
     """The paper's space as the cost room sees it."""
-    chips = kept_of(core_space("paper")).chips
-    return varied(
-        load_chip("tpu-v4-paper"),
-        tensor_cores=chips.tensor_cores,
-        rows=chips.rows,
-        columns=chips.columns,
-        tensor_buffer_bytes=np.maximum(1024.0, 16.0 * chips.rows * chips.columns),
-        vector_cores=chips.vector_cores,
-        lanes=chips.lanes,
-        vector_buffer_bytes=np.maximum(1024.0, 16.0 * chips.lanes),
-        global_bytes=chips.global_buffer_bytes,
-    )
+    return enumerate_space(core_space("paper")).arrays()
 
 
 def best_of(count: int, run: Callable[[], object]) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times

@@ -9,7 +9,7 @@ from phaze.check.placements import cuts_of, least_batch, stages_of
 from phaze.check.schedules import ideals_of, least, makespan, order_of, series, shortest_path
 from phaze.check.stages import Training, plan_seconds
 from phaze.cost import mapping, vector
-from phaze.cost.products import parts_from, sweep_products
+from phaze.cost.products import part_rows, parts_from, sweep_products
 from phaze.placement.layers import Layer as PlacedLayer
 from phaze.placement.layers import layer_graph
 from phaze.placement.settings import icml24_problem
@@ -60,6 +60,12 @@ def _parts(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.array(found, dtype=np.float64)
 
 
+FIELDS = (
+    "cores", "rows", "columns", "buffer_bytes", "buffer_bytes_per_s", "clock_hz", "global_bytes", "global_bytes_per_s",
+    "hbm_bytes_per_s", "block_cycles",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("count", [200, MANY])
 def test_products_take_what_phaze_says_and_no_less_than_their_roofline(count: int) -> None:
     rng, each = np.random.default_rng(1), 10
@@ -67,7 +73,7 @@ def test_products_take_what_phaze_says_and_no_less_than_their_roofline(count: in
         p, rows = _product(rng), _parts(rng, each)
         own = products.TensorParts(*(rows[:, i] for i in (0, 1, 2, 3, 4, 5, 9, 6, 7, 8)))
         same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
-        theirs = sweep_products([same], parts_from(rows)).time_s[0]
+        theirs = sweep_products([same], parts_from(part_rows(**dict(zip(FIELDS, rows.T, strict=True))))).time_s[0]
         mine = products.exact(p, own)
         assert np.allclose(mine, theirs, rtol=1e-12, atol=0), p
         assert (products.roofline(p, own) <= mine * (1 + 1e-12)).all(), p

@@ -15,8 +15,8 @@ from phaze.check.rows import Space
 from phaze.check.shapes import Chipwise, least_batches
 from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
-from phaze.cost.clustered.products import sweep_on_clusters
 from phaze.cost.collective import collective
+from phaze.cost.products import TensorParts, part_rows, parts_from, sweep_products
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph import store
@@ -45,6 +45,16 @@ def _sides(rng: np.random.Generator, count: int) -> np.ndarray:
     )  # fmt: skip
 
 
+def _parts(rows: np.ndarray) -> TensorParts:
+    """The rows as parts of phaze: registers for sums, a port, and no clock but HBM's bytes a cycle."""
+    names = ("cores", "arrays", "rows", "columns", "buffer_bytes", "sum_bytes", "port_bytes_per_s", "fan_out",
+             "global_bytes", "global_bytes_per_s", "hbm_bytes_per_s")  # fmt: skip
+    columns = dict(zip(names, rows.T, strict=True))
+    feed = 2.0 * columns["rows"] + 6.0 * columns["columns"]
+    fixed = {"clock_hz": 1.0, "sustained_share": mapping.SUSTAINED_SHARE, "latency_cycles": mapping.LATENCY_CYCLES}
+    return parts_from(part_rows(**columns, **fixed, buffer_bytes_per_s=feed, multicast=columns["fan_out"]))
+
+
 @pytest.mark.parametrize("count", [100, MANY])
 def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(count: int) -> None:
     rng, each = np.random.default_rng(5), 10
@@ -52,11 +62,11 @@ def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(
         p, rows = _product(rng), _sides(rng, each)
         same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
         parts = cluster_products.ClusterParts(*np.column_stack((rows, np.ones(each))).T)
-        mine, theirs = cluster_products.best_cycles(p, parts), sweep_on_clusters([same], rows).cycles[0]
-        assert np.allclose(mine, theirs, rtol=1e-12, atol=0), p
+        found = sweep_products([same], _parts(rows))
+        mine = cluster_products.best_cycles(p, parts)
+        assert np.allclose(mine, found.time_s[0], rtol=1e-12, atol=0), p
         assert (cluster_products.least_cycles(p, parts) <= mine * (1 + 1e-12)).all(), p
-        found = sweep_on_clusters([same], rows)
-        bytes_ = (found.cycles, found.hbm_bytes, found.global_bytes, found.edge_bytes, found.port_bytes)
+        bytes_ = (found.time_s, found.hbm_bytes, found.global_bytes, found.core_bytes, found.port_bytes)
         there = np.isfinite(mine)
         for low, own, other in zip(
             cluster_products.least_bytes(p, parts), cluster_products.best_bytes(p, parts), bytes_, strict=True

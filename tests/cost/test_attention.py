@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.cost.chip_set import chip_set, column_of
+from phaze.cost.chip_set import chip_set
+from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.evaluate.layers import Setting
 from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
@@ -43,7 +44,7 @@ def seconds(found: OperatorGraph, kernel: str | None, chip: str = "h100", load: 
     rates = attention_rates(family, kernel)
     constants = replace(constants_of(device.calibration, "calibrated", load), attention=rates)  # type: ignore[arg-type]
     chips = chip_set([device])
-    return float(column_of(works_of(found), chips, constants).times_s()[0, 0])
+    return float(cost_works(works_of(found), chips, constants).times_s()[0, 0])
 
 
 @pytest.mark.parametrize(("kernel", "way", "head", "heads", "batch", "length", "tflops"), MEASURED)

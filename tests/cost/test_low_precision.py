@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accumulation import added_inside, weight_gradients
+from phaze.cost.chip_set import chip_arrays
 from phaze.cost.low_precision import low_precision
 from phaze.cost.mapping import Product, product
-from phaze.cost.parts import chip_arrays
 from phaze.cost.table import cost_works
 from phaze.cost.work import Work
 from phaze.evaluate.layers import Setting, layer_costs

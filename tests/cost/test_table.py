@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.energy import energies
+from phaze.cost.chip_set import ChipArrays, chip_arrays
+from phaze.cost.energy import energies, layer_power
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import held_bytes, state_of
-from phaze.cost.parts import ChipArrays, chip_arrays, varied
 from phaze.cost.residency import needs_of
-from phaze.cost.set_energy import layer_power
 from phaze.cost.table import cost_table, cost_works
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
@@ -155,34 +154,15 @@ def test_many_chips_get_what_each_gets_alone() -> None:
         assert np.array_equal(together[:, index], alone)
 
 
-def test_varied_chips_are_the_chips_they_vary() -> None:
-    chip = load_chip("tpu-v4-paper")
-    one = np.ones(1, dtype=np.int64)
-    made = varied(
-        chip,
-        tensor_cores=8 * one,
-        rows=128 * one,
-        columns=128 * one,
-        tensor_buffer_bytes=np.array([2.0**18]),
-        vector_cores=2 * one,
-        lanes=128 * one,
-        vector_buffer_bytes=np.array([2048.0]),
-        global_bytes=2**27 * one,
-    )
-    for field in fields(ChipArrays):
-        assert getattr(made, field.name) == getattr(chip_arrays([chip]), field.name), field.name
-
-
 @settings(max_examples=40)
 @given(st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000), st.sampled_from(["tpu-v4", "a100-80gb"]))
 def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name: str) -> None:
     chip = load_chip(name)
     assert chip.technology is not None
     technology = load_technology(chip.technology)
-    area = np.array([chip_areas(technology, chip).total])
     chips = chip_arrays([chip])
     p = product(1, m, n, k)
-    spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology.energy, area)
+    spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology.energy)
     table = technology.energy
     compulsory = p.macs * table.mac_j + (p.a_bytes + p.b_bytes + p.c_bytes) * table.hbm_j_per_byte
     assert spent.total()[0] >= compulsory * (1 - 1e-12)
@@ -206,15 +186,15 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
     area, table = np.array([800.0, 600.0]), technology.energy
     work = VectorWork(3_000_000, 0, 7.0, 1, (Moved(6e6),), (Moved(6e6),))
     column = cost_works([Work("vector", (), work)], chips, DATASHEET)
-    spent = energies(column, 0, chips, table, area, sent_bytes=5e6)
+    spent = energies(column, 0, chips, table)
     assert spent.vector_units == pytest.approx(7.0 * 3_000_000 * table.lane_j)
     assert spent.vector_buffers == pytest.approx(2 * 12e6 * table.core_buffer_j_per_byte(chips.vector_buffer_bytes))
     assert spent.hbm == pytest.approx(12e6 * table.hbm_j_per_byte)
-    assert spent.links == pytest.approx(5e6 * table.link_j_per_byte)
     assert spent.tensor_arrays == pytest.approx(0.0)
     assert spent.tensor_buffers == pytest.approx(0.0)
-    power = layer_power(column, [0, 0], chips, table, table.static_w_per_mm2 * area)
-    watts = energies(column, 0, chips, table, area).total() / column.time_s(0)
+    static_w = table.static_w_per_mm2 * area
+    power = layer_power(column, [0, 0], chips, table, static_w)
+    watts = spent.total() / column.time_s(0) + static_w
     assert power.average_w == pytest.approx(watts)
     assert power.peak_w == pytest.approx(watts)
 

@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from phaze.cost.chip_set import chip_set, column_of
+from phaze.cost.chip_set import ChipArrays, chip_arrays, chip_set
 from phaze.cost.collective import collective, kind_named
-from phaze.cost.parts import ChipArrays, chip_arrays
-from phaze.cost.table import cost_table
+from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import works_of
 from phaze.evaluate.halves import input_gradients, split_backward
 from phaze.evaluate.layer_times import (
@@ -65,7 +64,7 @@ def _plain_s(graph: OperatorGraph, setting: Setting, backward: bool) -> float:
     Of a collective c with products p beside it min(c, p) is hidden; cut into n pieces, (1 - 1/n) of that.
     """
     stack, cluster = setting.stack, setting.cluster
-    times = column_of(works_of(graph), chip_set([setting.chip]), setting.constants).times_s()[:, 0]
+    times = cost_works(works_of(graph), chip_set([setting.chip]), setting.constants).times_s()[:, 0]
     waits = [
         collective(kind_named(o.kind), o.size("bytes"), o.size("group"), cluster, setting.basis).time_s
         if o.core == "network"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from phaze.cost.chip_set import chip_set, column_of
+from phaze.cost.chip_set import chip_set
+from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.graph.opset import flops
 from phaze.hardware.attention_file import attention_rates
@@ -27,7 +28,7 @@ def test_fused_attention_takes_what_the_document_says(way: str, heads: int, leng
     rates = attention_rates(chip.calibration.attention, "fa3")
     assert rates is not None
     rate = rates.rate(way == "backward", width)
-    column = column_of(works_of(kernel), chip_set([chip]), constants_of(chip.calibration, "calibrated", "alone"))
+    column = cost_works(works_of(kernel), chip_set([chip]), constants_of(chip.calibration, "calibrated", "alone"))
     names |= {
         "start": rate.start_s,
         "extra keys": rate.extra_keys,

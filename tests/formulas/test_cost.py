@@ -1,16 +1,14 @@
 """The formulas of docs/cost.md and docs/silicon.md are those of the code: both are evaluated on random products, parts
 and vector operators."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
-from phaze.cost.clustered.gemm import best as best_on_clusters
-from phaze.cost.clustered.gemm import cluster_options
-from phaze.cost.clustered.mapping import ClusterPart
 from phaze.cost.gemm import best, core_options, global_options
-from phaze.cost.mapping import CoreOption, Product, TensorPart, product
+from phaze.cost.mapping import LATENCY_CYCLES, SUSTAINED_SHARE, CoreOption, Product, TensorPart, product
 from phaze.cost.vector import Moved, VectorParts, VectorWork, lane_steps, sweep_vector
 from tests.formulas.stated import cells, evaluate, formulas
 
@@ -155,37 +153,40 @@ def test_vector_operators_take_what_the_document_says(seed: int) -> None:
 def test_a_product_on_clusters_takes_what_the_document_says(seed: int) -> None:
     random = Random(seed)
     p = _product(random)
-    part = ClusterPart(
-        clusters=random.choice((2, 7)), arrays=random.choice((1, 4)), rows=16, columns=random.choice((16, 32)),
-        port=random.choice((64.0, 256.0)), operand_bytes=2.0**16, sum_bytes=random.choice((2.0**13, 2.0**17)),
-        fan_out=4, width=2000.0, global_bytes=2.0**20, hbm_bytes_per_cycle=500.0,
+    columns = random.choice((16, 32))
+    part = TensorPart(
+        cores=random.choice((2, 7)), arrays=random.choice((1, 4)), rows=16, columns=columns,
+        port_bytes_per_s=random.choice((64.0, 256.0)), buffer_bytes=2.0**16, buffer_bytes_per_s=32.0 + 6.0 * columns,
+        sum_bytes=random.choice((2.0**13, 2.0**17)), fan_out=4, multicast=4, global_bytes_per_s=2000.0,
+        global_bytes=2.0**20, hbm_bytes_per_s=500.0, clock_hz=1.0, sustained_share=SUSTAINED_SHARE,
+        latency_cycles=LATENCY_CYCLES,
     )  # fmt: skip
-    options = list(cluster_options(p, part))
-    for core in [*random.sample(options, min(len(options), 60)), best_on_clusters(p, part).core]:
-        array = TensorPart(part.clusters, part.rows, part.columns, 0, 1, 1, 0, 1, 1)
-        one = CoreOption(core.flow, core.mt, core.nt, core.kc, core.ks, core.gm, core.gn, 0, 0, 0, 0)
-        names = _of_core(p, array, one)
-        bm, bn = min(p.m, core.down * core.mt), min(p.n, core.across * core.nt)
+    options = list(core_options(p, part))
+    for core in [*random.sample(options, min(len(options), 60)), best(p, part).core]:
+        bm, bn = core.mt, core.nt
+        m1, n1 = -(-bm // core.down), -(-bn // core.across)
+        array = TensorPart(part.cores, part.rows, part.columns, 0, 1, 1, 0, 1, 1)
+        names = _of_core(p, array, replace(core, mt=m1, nt=n1))
         names |= {
             "bm": bm,
             "bn": bn,
-            "own": core.own,
-            "p": part.port,
-            "N": part.clusters,
+            "teams": core.teams,
+            "p": part.port_bytes_per_s,
+            "N": part.cores,
             "array cycles": names["cycles"],
         }
-        names |= {"am": -(-p.m // (core.down * core.mt)), "an": -(-p.n // (core.across * core.nt))}
+        names |= {"am": -(-p.m // (core.down * m1)), "an": -(-p.n // (core.across * n1))}
         for name in ("asked", "written", "drain", "waves"):
             names[name] = (
-                evaluate(MAPPING[name], names) if name != "written" or core.ks == 1 else 8.0 * bm * bn * core.own
+                evaluate(MAPPING[name], names) if name != "written" or core.ks == 1 else 8.0 * bm * bn * core.teams
             )
-        names["each"] = evaluate(MAPPING["each" if 8 * bm * bn * core.own <= part.sum_bytes else "each (2)"], names)
+        names["each"] = evaluate(MAPPING["each" if 8 * bm * bn * core.teams <= part.sum_bytes else "each (2)"], names)
         names["feed"] = evaluate(MAPPING["feed"], names)
-        assert evaluate(MAPPING["busy"], names) == pytest.approx(core.busy_cycles, rel=1e-12)
-    cost = best_on_clusters(p, part)
-    names = {"busy": cost.core.busy_cycles, "f": 1.0, "global bytes": cost.global_bytes, "w": part.width}
-    names |= {"HBM bytes": cost.hbm_bytes, "H": part.hbm_bytes_per_cycle}
-    assert evaluate(MAPPING["time"], names) == pytest.approx(cost.cycles, rel=1e-12)
+        assert evaluate(MAPPING["busy"], names) == pytest.approx(core.busy_s, rel=1e-12)
+    cost = best(p, part)
+    names = {"busy": cost.core.busy_s, "f": 1.0, "global bytes": cost.global_bytes, "w": part.global_bytes_per_s}
+    names |= {"HBM bytes": cost.hbm_bytes, "H": part.hbm_bytes_per_s}
+    assert evaluate(MAPPING["time"], names) == pytest.approx(cost.time_s, rel=1e-12)
 
 
 def test_every_formula_of_these_sections_is_evaluated() -> None:

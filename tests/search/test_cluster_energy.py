@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from phaze.cost.parts import chip_arrays
+from phaze.cost.chip_set import chip_arrays
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology

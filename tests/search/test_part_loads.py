@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.cost.chip_set import table_of
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays
+from phaze.cost.table import cost_table
 from phaze.schedule.problem import Operator, Problem
 from phaze.schedule.rules import OVERLAP
 from phaze.schedule.solve import solve
@@ -54,7 +54,7 @@ def test_what_parts_take_is_below_the_cheap_bounds_of_every_chip(seed: int, over
     for graph, own in enumerate(task.graphs):
         assert counts_parts(own, chips)
         works = [work for layer in own.layers for one in layer.passes for work in one.works]
-        floors = part_floors(task, own, PartLoads(table_of(works, chips, task.training.constants), chips))
+        floors = part_floors(task, own, PartLoads(cost_table(works, chips, task.training.constants), chips))
         assert (floors <= whole[graph] * (1 + 1e-12)).all()
         peaks = peak_floors(task, own, chips)
         assert (peaks <= floors * (1 + 1e-9)).all()

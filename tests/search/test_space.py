@@ -131,7 +131,7 @@ ALL_AXES: dict[str, Any] = {
 def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
-    from phaze.cost.parts import chip_arrays
+    from phaze.cost.chip_set import chip_arrays
     from phaze.search.space import grid_of
     from phaze.search.spaces import enumerate_space
 
@@ -206,7 +206,7 @@ def test_a_space_without_a_rule_is_refused(changes: dict[str, Any], said: str) -
 def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from dataclasses import fields
 
-    from phaze.cost.parts import chip_arrays
+    from phaze.cost.chip_set import chip_arrays
     from phaze.hardware.power import full_rate_power
     from phaze.search.ownership_cost import design_watts
     from phaze.search.space import grid_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from phaze.cost.mapping import Product, TensorPart, product
-from phaze.cost.parts import ChipArrays, tensor_parts
+from phaze.cost.parts import tensor_parts
 from phaze.cost.products import TensorParts
 from phaze.evaluate.flow import PlacementJob, placed_layers
 from phaze.evaluate.flow import placement_problem as problem_of
@@ -125,7 +125,4 @@ def shape_product(shape: tuple[int, int, int]) -> Product:
 
 def paper_parts() -> TensorParts:
     """The distinct tensor parts of the paper's 29,360 chips, all cores of each."""
-    arrays = enumerate_space(load_space("paper")).arrays()
-    if not isinstance(arrays, ChipArrays):
-        raise AssertionError("the paper's chips are made of cores")
-    return tensor_parts(arrays, IDEAL, "all_cores")[0]
+    return tensor_parts(enumerate_space(load_space("paper")).arrays(), IDEAL)[0]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from phaze.cost.parts import ChipArrays, tensor_parts
+from phaze.cost.chip_set import ChipArrays
+from phaze.cost.parts import tensor_parts
 from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.bounds.kernels import warm

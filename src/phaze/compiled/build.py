@@ -151,9 +151,10 @@ def hashes(module: str) -> dict[str, str]:
 
 
 def _described(types_of: dict[str, dict[str, list[Any]]], built: dict[str, str]) -> dict[str, Any]:
-    """``library.json``: what was built now, and else as it was."""
+    """``library.json``: what was built now, and else as it was; rooms without kernels are left out."""
     before = description()
-    rooms = {room: dict(own) for room, own in before.get("rooms", {}).items()}
+    there = {room_of(name) for name in kernel_files()}
+    rooms = {room: dict(own) for room, own in before.get("rooms", {}).items() if room in there}
     for room, content in built.items():
         rooms[room] = {"file": f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}", "sha256": content, "built_with": versions()}
     modules = {}

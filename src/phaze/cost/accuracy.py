@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
-from phaze.cost.chip_set import chip_set, column_of
+from phaze.cost.chip_set import chip_set
 from phaze.cost.collective import collective
 from phaze.cost.fitting import Measured, measured_product, measured_vector, predicted_s
 from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants
+from phaze.cost.table import cost_works
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
 from phaze.graph.fuse import fuse_layer
@@ -132,7 +133,7 @@ def block_works(sizes: dict[str, int]) -> tuple[tuple[Work, ...], tuple[Work, ..
 def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
     """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the last product
     before it, the weight gradient of the layer whose input gradient it sums."""
-    times = column_of(works, chip_set([chip]), chip_constants(chip, basis, "training")).times_s()[:, 0]
+    times = cost_works(works, chip_set([chip]), chip_constants(chip, basis, "training")).times_s()[:, 0]
     total = float(times.sum())
     for i, work in enumerate(works):
         if work.collective is not None:

@@ -1,27 +1,40 @@
-"""Energy of works by component on chips of cores; :mod:`phaze.cost.set_energy` has the power of a layer.
+"""Energy of works by component, and power of a layer, on a set of chips of cores or of clusters.
 
-For a work with M multiply-accumulates and O lane operations, and its bytes at each level (:class:`Column`):
+For a work with M multiply-accumulates and O lane operations, its bytes at each level (:class:`Column`), and
+the prices of a chip (:class:`Prices`), all at the reference voltage and times V^2 at the clock of the chip:
 
-    tensor_arrays  = M mac                              registers of the array are in ``mac``
-    tensor_buffers = (core_bytes + global_bytes of its products) core(U)     what arrays read, what fills the buffers
-    vector_units   = O lane
-    vector_buffers = 2 vector_bytes core(U')                                  in and out
-    global_buffer  = (global_bytes + hbm_bytes) buffer(G)                     to the cores, to HBM
+    tensor_arrays  = V^2 M mac                                          registers of the array are in ``mac``
+    tensor_buffers = V^2 (core_bytes edge + filled_bytes fill)          what arrays read, what fills their buffers
+    vector_units   = V^2 O lane
+    vector_buffers = V^2 vector_bytes vector                            in and out
+    global_buffer  = V^2 (global_bytes + hbm_bytes) buffer(G)           to the cores, to HBM
     hbm            = hbm_bytes hbm
-    links          = sent_bytes link
-    static         = static_w_per_mm2 area time
 
-so energy is never below M mac + compulsory bytes x hbm.
+    chips of cores      V = 1;  edge = fill = core(U), and what fills is what the global buffer reads and writes once
+                        for all cores that share it;  vector = 2 core(U')
+    chips of clusters   V(f);  edge = share (buffer(U) + e_edge + wire sqrt(cluster area) / 2), share: bytes that arrays
+                        of a cluster read together over what each would read alone;  fill = across = buffer(U) + wire
+                        sqrt(area) / 2 for bytes through the ports;  vector = 2 buffer(registers) + across
+
+Idle power and links are the caller's (``static``, ``links`` are 0 here; SerDes of clusters never sleep, so bytes that
+are sent cost nothing beside idle power). Energy is never below M mac + compulsory bytes x hbm. Over the operators of a
+layer run one after the other, with what is drawn whatever runs in each (:func:`layer_power`)
+
+    average power = sum of energies / sum of times,     peak power = greatest energy / time of one operator.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipSet, ClusterSet
 from phaze.cost.table import Column
-from phaze.hardware.technology import EnergyTable
+from phaze.hardware.calibration import Constants
+from phaze.hardware.power import edge_bytes
+from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
+from phaze.hardware.technology import Technology
 
 Floats = NDArray[np.float64]
 
@@ -49,26 +62,108 @@ class Energies:
         return {f.name: float(getattr(self, f.name)[chip]) for f in fields(self)}
 
 
-def energies(
-    column: Column, work: int, chips: ChipArrays, table: EnergyTable, area_mm2: Floats, sent_bytes: float = 0.0
-) -> Energies:
-    """Energy of one work on every chip; the formulas stand in the module's docstring."""
-    done = column.works[work]
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What operations and bytes take on every chip, joules at the reference voltage.
+
+    The tensor buffers take ``buffers`` times (``edge_share`` core bytes x ``edge`` + filled bytes x ``fill``), so that
+    either the factor or what it multiplies has the joules; ``port_fills``: bytes through ports fill the buffers.
+    """
+
+    volts_squared: Floats
+    mac_j: float
+    lane_j: float
+    hbm_j: float
+    buffers: Floats
+    edge_share: Floats
+    edge: Floats
+    fill: Floats
+    port_fills: bool
+    vector_j: Floats
+    global_j: Floats
+
+
+def prices_of(chips: ChipSet, model: EnergyModel, constants: Constants) -> Prices:
+    """The prices of every chip; set and model are of one kind."""
     each = np.ones(len(chips))
-    macs = sum(p.macs for p in done.products)
-    operations = 0.0 if done.vector is None else done.vector.operations * done.vector.elements
-    tensor_j = table.core_buffer_j_per_byte(chips.tensor_buffer_bytes)
-    vector_j = table.core_buffer_j_per_byte(chips.vector_buffer_bytes)
-    vector_bytes, global_bytes, hbm_bytes = (
-        column.vector_bytes(work), column.global_bytes(work), column.hbm_bytes(work),
-    )  # fmt: skip
-    return Energies(
-        tensor_arrays=macs * table.mac_j * each,
-        tensor_buffers=(column.core_bytes(work) + global_bytes - vector_bytes) * tensor_j,
-        vector_units=operations * table.lane_j * each,
-        vector_buffers=2.0 * vector_bytes * vector_j,
-        global_buffer=(global_bytes + hbm_bytes) * table.buffer.at(chips.global_bytes),
-        hbm=hbm_bytes * table.hbm_j_per_byte,
-        links=sent_bytes * table.link_j_per_byte * each,
-        static=table.static_w_per_mm2 * area_mm2 * column.time_s(work),
+    if isinstance(chips, ClusterSet) and isinstance(model, NodeEnergy):
+        return _node_prices(chips, model.node, constants)
+    if isinstance(chips, ClusterSet) or isinstance(model, NodeEnergy):
+        raise AssertionError("chips of clusters have the energies of a node, chips of cores those of a technology")
+    return Prices(
+        volts_squared=each,
+        mac_j=model.mac_j,
+        lane_j=model.lane_j,
+        hbm_j=model.hbm_j_per_byte,
+        buffers=model.core_buffer_j_per_byte(chips.tensor_buffer_bytes),
+        edge_share=each,
+        edge=each,
+        fill=each,
+        port_fills=False,
+        vector_j=2.0 * model.core_buffer_j_per_byte(chips.vector_buffer_bytes),
+        global_j=model.buffer.at(chips.global_bytes),
     )
+
+
+def _node_prices(chips: ClusterSet, node: Technology, constants: Constants) -> Prices:
+    clusters, energy = chips.columns, node.energy
+    volts_squared = node.voltage.at(chips.running_hz(constants)) ** 2
+    operand_j = energy.core_buffer_j_per_byte(clusters.operand_bytes)
+    across_j = operand_j + energy.wire_j * np.sqrt(chips.area_mm2) / 2.0
+    return Prices(
+        volts_squared=volts_squared,
+        mac_j=energy.mac_j,
+        lane_j=energy.lane_j,
+        hbm_j=energy.hbm_j_per_byte,
+        buffers=volts_squared,
+        edge_share=edge_bytes(clusters) / (2.0 * clusters.arrays * (clusters.rows + clusters.columns)),
+        edge=operand_j + energy.edge_j + energy.wire_j * np.sqrt(chips.cluster_mm2) / 2.0,
+        fill=across_j,
+        port_fills=True,
+        vector_j=2.0 * energy.core_buffer_j_per_byte(clusters.register_bytes) + across_j,
+        global_j=energy.buffer.at(clusters.global_bytes),
+    )
+
+
+def energies(column: Column, work: int, chips: ChipSet, model: EnergyModel) -> Energies:
+    """Energy of one work on every chip by component, without idle power and links."""
+    costed, price = column.works[work], prices_of(chips, model, column.constants)
+    macs = sum(p.macs for p in costed.products)
+    operations = 0.0 if costed.vector is None else costed.vector.operations * costed.vector.elements
+    hbm_bytes, square = column.hbm_bytes(work), price.volts_squared
+    filled = column.port_bytes(work) if price.port_fills else column.tensor_global_bytes(work)
+    nothing = np.zeros(len(chips))
+    return Energies(
+        tensor_arrays=square * (macs * price.mac_j),
+        tensor_buffers=price.buffers * (price.edge_share * column.core_bytes(work) * price.edge + filled * price.fill),
+        vector_units=square * (operations * price.lane_j),
+        vector_buffers=square * column.vector_bytes(work) * price.vector_j,
+        global_buffer=square * (column.global_bytes(work) + hbm_bytes) * price.global_j,
+        hbm=hbm_bytes * price.hbm_j,
+        links=nothing,
+        static=nothing,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPower:
+    """Watts while a layer runs, and its joules: one value for each chip."""
+
+    energy_j: Floats
+    average_w: Floats
+    peak_w: Floats
+
+
+def layer_power(
+    column: Column, rows: Sequence[int], chips: ChipSet, model: EnergyModel, static_w: Floats
+) -> LayerPower:
+    """Power of operators run one after the other; ``rows`` names the work of each, ``static_w`` is drawn always."""
+    total, spent, peak = (np.zeros(len(chips)) for _ in range(3))
+    for row in rows:
+        time_s = column.time_s(row)
+        energy_j = energies(column, row, chips, model).total() + static_w * time_s
+        total, spent = total + energy_j, spent + time_s
+        with np.errstate(divide="ignore", invalid="ignore"):
+            peak = np.maximum(peak, np.where(time_s > 0, energy_j / time_s, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return LayerPower(total, np.where(spent > 0, total / spent, 0.0), peak)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from phaze.cost.chip_set import ChipSet, chip_set, column_of
+from phaze.cost.chip_set import ChipSet, chip_set
+from phaze.cost.energy import energies
 from phaze.cost.gemm import no_tile
 from phaze.cost.mapped import mapped, part_of
 from phaze.cost.mapping import Product, ProductCost
 from phaze.cost.measured_clock import chip_constants
-from phaze.cost.set_energy import dynamic_energies
-from phaze.cost.table import Column
+from phaze.cost.table import Column, cost_works
 from phaze.cost.vector import PASSES, Moved, VectorWork, whole_bursts
 from phaze.cost.work import Work
 from phaze.errors import InputError, unknown_name
@@ -96,7 +96,7 @@ def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | No
     figures = figures_of(chip)
     if figures is None:
         return None
-    found = dynamic_energies(column, 0, chips, figures.energy).by_component()
+    found = energies(column, 0, chips, figures.energy).by_component()
     return found | {"static": figures.static_w * float(column.time_s(0)[0])}
 
 
@@ -107,7 +107,7 @@ def estimate_work(
     constants = replace(chip_constants(chip, basis, load), rates=_rates(chip, basis, precision))
     trust = chip_trust(chip, basis)
     chips = chip_set([chip])
-    column = column_of([work], chips, constants)
+    column = cost_works([work], chips, constants)
     time_s = float(column.time_s(0)[0])
     mapping = None
     if len(work.products) == 1 and not work.products[0].empty:

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from phaze.cost.chip_set import ChipSet, chip_set, column_of
+from phaze.cost.chip_set import ChipSet, chip_set
 from phaze.cost.estimate import vector_work
 from phaze.cost.mapping import Product
 from phaze.cost.measured_clock import chip_constants
+from phaze.cost.table import cost_works
 from phaze.cost.vector import VectorWork
 from phaze.cost.work import Work
 from phaze.errors import InputError
@@ -91,7 +92,7 @@ class Fit:
 
 def predicted_s(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> list[float]:
     """Seconds of every row on the one chip of ``chips``."""
-    return [float(x) for x in column_of([row.work for row in rows], chips, constants).times_s()[:, 0]]
+    return [float(x) for x in cost_works([row.work for row in rows], chips, constants).times_s()[:, 0]]
 
 
 def errors_of(rows: Sequence[Measured], chip: Chip, constants: Constants) -> list[float]:

@@ -5,37 +5,28 @@ The space is a product of a core side (which knows no global buffer) and a globa
     time = max(busy(core), (bytes(core) + sums(chip)) / global bandwidth, hbm(chip) / HBM bandwidth)
 
 grows with each of busy, bytes, sums and hbm. So only the undominated choices of either side can be best: the fronts
-over (busy, bytes) for every distinct core side (:func:`core_front`) and over (hbm, sums) for every distinct global
-buffer (:func:`global_front`); each part then takes the best pair (:func:`pick`). Chips that share a side share its
-front.
+over (busy, bytes) for every distinct core side (:mod:`phaze.cost.core_kernels`) and over (hbm, sums) for every distinct
+global buffer (:func:`global_front`); each part then takes the best pair (:func:`pick`). Chips that share a side share
+its front.
 
-A product is the row ``batch m n k element_bytes`` of whole numbers and ``a b c`` bytes with their needs; a core side is
-``cores rows columns`` and ``buffer bytes, buffer bytes/s, clock, block cycles``. The arithmetic is written in the order
-of the scalar file, so that both agree to the last bit.
+A product is the row ``batch m n k element_bytes`` of whole numbers and ``a b c`` bytes with their needs. The arithmetic
+is written in the order of the scalar file, so that both agree to the last bit.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.compiled import njit
+from phaze.cost.core_kernels import CORE_CHOICES, CORE_COSTS, STEPS, _up, core_front, enter
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CAPACITY = 512
 """Room for the points of a front; a front has distinct tile shapes, of which a core buffer holds few."""
-STEPS = 128
-"""Ladders of powers of two below 2^50 have 50 steps for rows and as many for columns."""
-CORE_COSTS = 5  # busy, global bytes, core bytes, array seconds, core-buffer seconds
-CORE_CHOICES = 7  # flow, mt, nt, kc, ks, gm, gn
 CHIP_COSTS = 2  # HBM bytes, bytes of partial sums
 CHIP_CHOICES = 5  # order, mg, ng, kg, resident
-FOUND = 5  # seconds, HBM bytes, global bytes, core bytes, what bounds (0 array, 1 core buffer, 2 global buffer, 3 HBM)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _up(a: int, b: int) -> int:
-    return (a + b - 1) // b
+FOUND = 6  # time, HBM bytes, global bytes, core bytes, bound (0 array, 1 core buffer, 2 global, 3 HBM), port bytes
 
 
 @njit(cache=True, nogil=True)
@@ -49,145 +40,18 @@ def _ladder(start: int, limit: int, out: Integers) -> int:
     return count + 1
 
 
-@njit(cache=True, nogil=True)
-def _tiles(extent: int, rows: int, columns: int, out: Integers) -> int:
-    count, r, c = 0, rows, columns
-    while r < extent or c < extent:
-        step = min(r, c)
-        out[count] = step
-        count += 1
-        if r == step:
-            r *= 2
-        if c == step:
-            c *= 2
-    out[count] = extent
-    return count + 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _depth(one: bool, mt: int, nt: int, k: int, e: int, rows: int, buffer: float) -> int:
-    room = buffer - (0.0 if one else 4.0 * mt * nt)
-    fits = room / (2.0 * e * (mt + nt))
-    least = 1 if one else min(rows, k)
-    if fits < least:
-        return 0
-    if fits >= k:
-        return k
-    while least * 2 <= fits and least * 2 < k:
-        least *= 2
-    return least
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _reads(e: int, batch: int, m: int, n: int, k: int, am: int, an: int, cores: int) -> tuple[float, int, int]:
-    best, best_m, best_n, gm = np.inf, 1, 1, 1
-    while gm <= min(cores, 16):
-        gn = 1
-        while gn * 2 * gm <= cores and gn < 16:
-            gn *= 2
-        moved = float(e) * batch * k * (float(m) * _up(an, gn) + float(n) * _up(am, gm))
-        if moved < best:
-            best, best_m, best_n = moved, gm, gn
-        gm *= 2
-    return best, best_m, best_n
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _work(flow: int, mt: int, nt: int, kt: int, kc: int, e: int, r: int, c: int) -> tuple[float, float]:
-    sums = 4.0 * mt * nt
-    if flow == 2:
-        cycles = float(_up(kt, r)) * _up(nt, c) * max(mt, r)
-        return cycles, float(e) * kt * nt + float(e) * kt * mt * _up(nt, c) + sums * _up(kt, r)
-    if flow == 3:
-        cycles = float(_up(kt, r)) * _up(mt, c) * max(nt, r)
-        return cycles, float(e) * kt * mt + float(e) * kt * nt * _up(mt, c) + sums * _up(kt, r)
-    rows, columns = (mt, nt) if flow == 0 else (nt, mt)
-    folds = float(_up(rows, r)) * _up(columns, c)
-    visits = 1 if folds == 1 else _up(kt, kc)
-    cycles = float(max(kt, r))
-    if folds != 1:
-        cycles = folds * (float(visits - 1) * kc + max(kt - (visits - 1) * kc, r))
-    return cycles, float(e) * kt * (float(rows) * _up(columns, c) + float(columns) * _up(rows, r)) + sums * visits
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _enter(count: int, first: float, second: float, costs: Floats, choices: Integers) -> int:
-    """Make room for a point in a front: -1 where it is dominated, else its place, the last; the dominated leave."""
-    for i in range(count):
-        if costs[i, 0] <= first and costs[i, 1] <= second:
-            return -1
-    kept = 0
-    for i in range(count):
-        if not (first <= costs[i, 0] and second <= costs[i, 1]):
-            if kept != i:
-                costs[kept] = costs[i]
-                choices[kept] = choices[i]
-            kept += 1
-    return kept
-
-
-@njit(cache=True, nogil=True)
-def core_front(sizes: Integers, shape: Integers, rates: Floats, costs: Floats, choices: Integers) -> int:
-    """The undominated choices of the core side; how many, -1 where the front outgrew its room."""
-    batch, m, n, k, e = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
-    cores, r, c = shape[0], shape[1], shape[2]
-    buffer, buffer_rate, clock, block_cycles = rates[0], rates[1], rates[2], rates[3]
-    tm, tn = np.empty(STEPS, np.int64), np.empty(STEPS, np.int64)
-    deep = np.empty(4, np.int64)
-    mts, nts = _tiles(m, r, c, tm), _tiles(n, r, c, tn)
-    outputs, count = float(batch) * m * n, 0
-    for i in range(mts):
-        for j in range(nts):
-            mt, nt = tm[i], tn[j]
-            deep[0] = _depth(mt <= r and nt <= c, mt, nt, k, e, r, buffer)
-            deep[1] = _depth(mt <= c and nt <= r, mt, nt, k, e, r, buffer)
-            deep[2] = _depth(False, mt, nt, k, e, r, buffer)
-            deep[3] = deep[2]
-            if deep[0] + deep[1] + deep[2] == 0:
-                continue
-            am, an = _up(m, mt), _up(n, nt)
-            reads, gm, gn = _reads(e, batch, m, n, k, am, an, cores)
-            lost = block_cycles * (float(_up(mt, r)) * _up(nt, c))
-            for flow in range(4):
-                if deep[flow] == 0:
-                    continue
-                ks = 1
-                while ks <= 64 and ks <= k and (ks == 1 or float(batch) * am * an * (ks // 2) < 8.0 * cores):
-                    kt = _up(k, ks)
-                    kc = min(deep[flow], kt)
-                    items = float(batch) * am * an * ks
-                    waves = float(_up(batch * am * an * ks, cores))
-                    if items > 4e18:
-                        waves = np.ceil(items / cores)
-                    cycles, moved = _work(flow, mt, nt, kt, kc, e, r, c)
-                    array_s = (waves * (cycles + lost) + (2 * r + c - 2)) / clock
-                    core_s = waves * moved / buffer_rate
-                    writes = outputs * e + (0.0 if ks == 1 else 8.0 * ks * outputs)
-                    busy = max(array_s, core_s)
-                    at = _enter(count, busy, reads + writes, costs, choices)
-                    if at >= 0:
-                        if at >= costs.shape[0]:
-                            return -1
-                        costs[at, 0], costs[at, 1], costs[at, 2] = busy, reads + writes, items * moved
-                        costs[at, 3], costs[at, 4] = array_s, core_s
-                        choices[at, 0], choices[at, 1], choices[at, 2], choices[at, 3] = flow, mt, nt, kc
-                        choices[at, 4], choices[at, 5], choices[at, 6] = ks, gm, gn
-                        count = at + 1
-                    ks *= 2
-    return count
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _put(
     count: int, order: int, mg: int, ng: int, kg: int, resident: int, hbm: float, sums: float,
     costs: Floats, choices: Integers,
 ) -> int:  # fmt: skip
-    at = _enter(count, hbm, sums, costs, choices)
-    if at < 0:
+    place = enter(count, hbm, sums, costs, choices)
+    if place < 0:
         return count
-    costs[at, 0], costs[at, 1] = hbm, sums
-    choices[at, 0], choices[at, 1], choices[at, 2], choices[at, 3], choices[at, 4] = order, mg, ng, kg, resident
-    return at + 1
+    costs[place, 0], costs[place, 1] = hbm, sums
+    choices[place, 0], choices[place, 1], choices[place, 2], choices[place, 3] = order, mg, ng, kg
+    choices[place, 4] = resident
+    return place + 1
 
 
 @njit(cache=True, nogil=True)
@@ -238,7 +102,7 @@ def pick(
 ) -> tuple[int, int]:
     """The best pair of choices, its costs in ``found``; the global choice ``chips`` means ``through``."""
     at_core, at_chip, least_busy = -1, -1, np.inf
-    found[0], found[1], found[2], found[3], found[4] = np.inf, np.inf, np.inf, np.inf, 0.0
+    found[0], found[1], found[2], found[3], found[4], found[5] = np.inf, np.inf, np.inf, np.inf, 0.0, np.inf
     for i in range(cores):
         busy = core[i, 0]
         for j in range(chips + 1 if busy <= found[0] else 0):  # no pair of a longer one is as soon as the best
@@ -256,7 +120,7 @@ def pick(
             )
             if better:
                 found[0], found[1], found[2], found[3], least_busy = time, hbm, moved, core[i, 2], busy
-                found[4] = _bound(core[i, 3], core[i, 4], global_s, hbm_s)
+                found[4], found[5] = _bound(core[i, 3], core[i, 4], global_s, hbm_s), core[i, 5]
                 at_core, at_chip = i, j
     return at_core, at_chip
 
@@ -308,13 +172,9 @@ def sweep(
 
 def warm() -> None:
     """Compile and cache every kernel; one product alone calls them from Python, with other types than a sweep."""
-    from phaze.cost.clustered import kernels as cluster_kernels
     from phaze.cost.mapping import TensorPart, product
-    from phaze.cost.products import map_product
+    from phaze.cost.products import map_product, parts_of, sweep_products
 
-    map_product(product(1, 8, 8, 8), TensorPart(1, 2, 2, 1024.0, 1e9, 1e9, 2.0**20, 1e9, 1e9))
-    held, rates = np.array([[128.0, 128.0, 128.0, np.inf, np.inf, np.inf]]), np.array([[1024.0, 1e9, 1e9, 0.0]])
-    sizes, shapes = np.array([[1, 8, 8, 8, 2]], np.int64), np.array([[1, 2, 2]], np.int64)
-    zero, one = np.zeros(1, np.int64), np.ones(1)
-    sweep(sizes, held, shapes, rates, np.array([2.0**20]), zero, zero, one, one, np.empty((1, 1, FOUND)))
-    cluster_kernels.warm()
+    part = TensorPart(1, 2, 2, 1024.0, 1e9, 1e9, 2.0**20, 1e9, 1e9)
+    map_product(product(1, 8, 8, 8), part)
+    sweep_products([product(1, 8, 8, 8)], parts_of(part))

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from phaze.cost.chip_set import chip_set, column_of
+from phaze.cost.chip_set import chip_set
 from phaze.cost.collective import collective, kind_named
+from phaze.cost.energy import layer_power
 from phaze.cost.measured_clock import chip_constants
-from phaze.cost.set_energy import layer_power
+from phaze.cost.table import cost_works
 from phaze.cost.work import Work, works_of
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis, Constants
@@ -58,7 +59,7 @@ def network(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> tup
 def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, cluster: Cluster | None) -> PassEstimate:
     """A sequence of works on one chip."""
     chips = chip_set([chip])
-    column = column_of(works, chips, constants)
+    column = cost_works(works, chips, constants)
     times = column.times_s()[:, 0] if works else np.zeros(0)
     tensor = np.array([work.core in ("tensor", "both") for work in works], dtype=bool)
     waited, sent = network(works, cluster, constants.basis)

@@ -21,8 +21,14 @@ ENOUGH = 8
 """Items for each core beyond which splitting k further is not tried."""
 SLICE = 64
 """Rows or columns of a streamed operand that the global buffer holds at a time."""
-FANOUT = 16
-"""Cores that one multicast can reach."""
+MULTICAST = 16
+"""Plain cores that one fragment of an operand can reach: the widest multicast of shipping chips."""
+SUSTAINED_SHARE = 0.95
+"""Of its cycles that an array of a cluster works while it has a tile, on every chip: zeros on A100 reach 0.9455 of
+peak, Gaudi 2 0.969, and AMD states up to 0.94 at the clock measured."""
+LATENCY_CYCLES = 1000
+"""From a cluster's first request for a tile to its first operand, and back (assumed; between 500 and 2000 nothing
+moves)."""
 SUM_BYTES = 4
 """Sums are kept in fp32."""
 NEVER = float("inf")
@@ -86,8 +92,17 @@ def product(batch: int, m: int, n: int, k: int, element_bytes: int = 2) -> Produ
 
 @dataclass(frozen=True, slots=True)
 class TensorPart:
-    """What a product's time depends on: T cores of R x C with buffers, the global buffer and HBM, all at rates that the
-    chip sustains. ``block_cycles`` (k0) is lost for each array-sized block of outputs."""
+    """What a product's time depends on: T cores of c arrays R x C with their buffers, the global buffer and HBM, all at
+    rates that the chip sustains. Arrays work in ``sustained_share`` of the clock's cycles while they have a tile;
+    ``block_cycles`` (k0) are lost for each array-sized block of outputs.
+
+    The defaults are those of a plain core: one array, sums in its buffer beside the operands (``sum_bytes`` infinite),
+    a port that is never waited for, reads that go to as many cores as there are but no more than ``multicast`` each
+    way. A cluster has registers of ``sum_bytes``, a port, and reads that reach ``fan_out`` clusters in all.
+
+    Rates are per unit of time, of which ``units_per_s`` are a second: plain cores count seconds, clusters cycles of the
+    clock that they run at, so that chips that differ in that clock alone share their mappings.
+    """
 
     cores: int
     rows: int
@@ -99,13 +114,40 @@ class TensorPart:
     global_bytes_per_s: float
     hbm_bytes_per_s: float
     block_cycles: float = 0.0
+    arrays: int = 1
+    sum_bytes: float = NEVER
+    port_bytes_per_s: float = NEVER
+    latency_cycles: float = 0.0
+    fan_out: float = NEVER
+    multicast: float = MULTICAST
+    sustained_share: float = 1.0
+    units_per_s: float = 1.0
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates a cycle."""
+        return self.cores * self.arrays * self.rows * self.columns
+
+    @property
+    def array_hz(self) -> float:
+        """Cycles in which an array works."""
+        return self.clock_hz * self.sustained_share
+
+    @property
+    def group(self) -> int:
+        """Cores that can share what is read from the global buffer."""
+        return int(min(self.fan_out, self.cores))
 
 
 @dataclass(frozen=True, slots=True)
 class CoreOption:
-    """A choice of the core side, with what it costs."""
+    """A choice of the core side, with what it costs: the arrays of a core in ``teams`` of ``down`` x ``across``, each
+    of which makes tiles of ``mt`` x ``nt``."""
 
     flow: Flow
+    down: int
+    across: int
+    teams: int
     mt: int
     nt: int
     kc: int
@@ -115,6 +157,7 @@ class CoreOption:
     array_s: float
     core_s: float
     core_bytes: float
+    port_bytes: float
     global_bytes: float
 
     @property
@@ -137,8 +180,8 @@ class GlobalOption:
 
 @dataclass(frozen=True, slots=True)
 class ProductCost:
-    """The best mapping and its cost; ``time_s`` has no start-up. ``workers``: the clusters, or arrays of clusters, that
-    make a tile each; None: as many as there are cores."""
+    """The best mapping and its cost, in the part's unit of time (:meth:`in_seconds`); ``time_s`` has no start-up.
+    ``workers``: the cores, or teams of their arrays, that make a tile each."""
 
     core: CoreOption
     chip: GlobalOption
@@ -147,7 +190,18 @@ class ProductCost:
     hbm_s: float
     hbm_bytes: float
     global_bytes: float
-    workers: int | None = None
+    workers: int
+
+    def in_seconds(self, units_per_s: float) -> "ProductCost":
+        """The same cost where so many units of its time are a second."""
+        core = replace(self.core, array_s=self.core.array_s / units_per_s, core_s=self.core.core_s / units_per_s)
+        return replace(
+            self,
+            core=core,
+            time_s=self.time_s / units_per_s,
+            global_s=self.global_s / units_per_s,
+            hbm_s=self.hbm_s / units_per_s,
+        )
 
     @property
     def bound(self) -> Bound:

@@ -3,7 +3,7 @@
     clock = rate x cycles(m, n, k) / (2 m n k), at most the rated clock
 
 for a measured rate of a product m x n x k, with its cycles on arrays, ports and global buffer and HBM infinitely fast
-(:mod:`phaze.cost.clustered.gemm`): the least clock at which the arrays reach that rate; rates are measured over many
+(:mod:`phaze.cost.gemm`): the least clock at which the arrays reach that rate; rates are measured over many
 products in a row, whose launches overlap. A product alone is priced at the measured ``clock`` where the file has one,
 work queued in training at that of the rate; each takes the other's where it has none, and without both the clock is
 the one that the power limit allows. A search asks for none of this
@@ -13,9 +13,9 @@ the one that the power limit allows. A search asks for none of this
 from dataclasses import replace
 from math import inf
 
-from phaze.cost.clustered.mapping import cluster_part
-from phaze.cost.clustered.products import map_on_clusters
 from phaze.cost.mapping import product
+from phaze.cost.parts import cluster_part
+from phaze.cost.products import map_product
 from phaze.hardware.calibration import Basis, Constants, Load, constants_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.chip import Accelerator
@@ -27,7 +27,7 @@ def rate_clock_hz(chip: Accelerator) -> float | None:
     if said.rate_flops is None or said.rate_shape is None:
         return None
     p = product(1, *said.rate_shape)
-    cycles = map_on_clusters(p, replace(cluster_part(chip, chip.clock_hz), hbm_bytes_per_cycle=inf)).cycles
+    cycles = map_product(p, replace(cluster_part(chip, chip.clock_hz), hbm_bytes_per_s=inf)).time_s
     return min(chip.clock_hz, said.rate_flops * cycles / (2.0 * p.macs))
 
 

@@ -1,4 +1,4 @@
-"""Chips as arrays, and the distinct tensor and vector parts that they are made of.
+"""The distinct tensor and vector parts that sets of chips are made of.
 
 A part is what a cost depends on. ``how`` says which cores an operator has and what it may use:
 
@@ -7,142 +7,129 @@ A part is what a cost depends on. ``how`` says which cores an operator has and w
                 cores of a kind can then run at once without asking for more than there is
     paired      min(T, V) cores of each kind, the whole global buffer, all bandwidth: a fused operator under the
                 rules of the ICML 2024 paper
+
+A cluster is a core of both kinds. Its tensor part counts cycles, and HBM's bytes a cycle at the clock that the chip
+runs at are all in it that knows a clock. Half of the registers hold
+sums, or keep a row between the passes of a vector operator, whose l lanes they feed at 6 bytes a lane and cycle. So of
+the constants ``matrix_share`` and ``block_cycles`` count on plain cores alone.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.products import TensorParts, distinct_rows, parts_from
+from phaze.cost.chip_set import ChipArrays, ChipSet, ClusterSet
+from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE, TensorPart
+from phaze.cost.products import TensorParts, distinct_rows, part_rows, parts_from
 from phaze.cost.vector import VectorParts, vector_parts_from
-from phaze.hardware.calibration import Constants
-from phaze.hardware.chip import Chip
+from phaze.hardware.calibration import IDEAL, Constants
+from phaze.hardware.columns import columns_of
+from phaze.hardware.silicon.chip import Accelerator
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 How = Literal["all_cores", "one_core", "paired"]
 
 
-@dataclass(frozen=True, slots=True)
-class ChipArrays:
-    """One array per field, all of one length; peaks as the data sheet has them."""
-
-    tensor_cores: Floats
-    rows: Floats
-    columns: Floats
-    tensor_buffer_bytes: Floats
-    tensor_buffer_bytes_per_s: Floats
-    vector_cores: Floats
-    lanes: Floats
-    vector_buffer_bytes: Floats
-    vector_buffer_bytes_per_s: Floats
-    global_bytes: Floats
-    global_bytes_per_s: Floats
-    hbm_bytes_per_s: Floats
-    clock_hz: Floats
-
-    def __len__(self) -> int:
-        return len(self.tensor_cores)
-
-    def taken(self, index: Integers) -> "ChipArrays":
-        """The chips of ``index``."""
-        return ChipArrays(*(getattr(self, f.name)[index] for f in fields(self)))
-
-
-def chip_arrays(chips: Sequence[Chip]) -> ChipArrays:
-    """Chips one by one as arrays."""
-    rows = [
-        (
-            c.tensor_cores, c.tensor_core.rows, c.tensor_core.columns,
-            c.tensor_core.buffer.size_bytes, c.tensor_core.buffer.bandwidth_bytes_per_s,
-            c.vector_cores, c.vector_core.lanes,
-            c.vector_core.buffer.size_bytes, c.vector_core.buffer.bandwidth_bytes_per_s,
-            c.global_buffer.size_bytes, c.global_buffer.bandwidth_bytes_per_s, c.hbm.bandwidth_bytes_per_s, c.clock_hz,
-        )
-        for c in chips
-    ]  # fmt: skip
-    return ChipArrays(*np.array(rows, dtype=np.float64).reshape(-1, len(fields(ChipArrays))).T)
-
-
-def varied(
-    base: Chip,
-    *,
-    tensor_cores: Integers,
-    rows: Integers,
-    columns: Integers,
-    tensor_buffer_bytes: Floats,
-    vector_cores: Integers,
-    lanes: Integers,
-    vector_buffer_bytes: Floats,
-    global_bytes: Integers,
-) -> ChipArrays:
-    """Chips like ``base`` but for these fields; core buffers feed their arrays and lanes fully."""
-    each = np.ones(len(rows))
-    return ChipArrays(
-        tensor_cores=tensor_cores * each,
-        rows=rows * each,
-        columns=columns * each,
-        tensor_buffer_bytes=tensor_buffer_bytes * each,
-        tensor_buffer_bytes_per_s=base.clock_hz * (2.0 * rows + 6.0 * columns),
-        vector_cores=vector_cores * each,
-        lanes=lanes * each,
-        vector_buffer_bytes=vector_buffer_bytes * each,
-        vector_buffer_bytes_per_s=base.clock_hz * 6.0 * lanes * each,
-        global_bytes=global_bytes * each,
-        global_bytes_per_s=base.global_buffer.bandwidth_bytes_per_s * each,
-        hbm_bytes_per_s=base.hbm.bandwidth_bytes_per_s * each,
-        clock_hz=base.clock_hz * each,
-    )
-
-
-def _cores(own: Floats, other: Floats, how: How) -> tuple[Floats, Floats]:
+def _cores(count: Floats, other: Floats, how: How) -> tuple[Floats, Floats]:
     """How many cores of a kind an operator has, and into how many shares the memories are cut."""
     if how == "all_cores":
-        return own, np.ones(len(own))
-    return (np.ones(len(own)), own) if how == "one_core" else (np.minimum(own, other), np.ones(len(own)))
+        return count, np.ones(len(count))
+    return (np.ones(len(count)), count) if how == "one_core" else (np.minimum(count, other), np.ones(len(count)))
 
 
-def peak_flops(chips: ChipArrays, how: How) -> Floats:
+def peak_flops(chips: ChipSet, how: How) -> Floats:
     """FLOP/s of the tensor cores that an operator has, as the data sheet counts them."""
     cores, _ = _cores(chips.tensor_cores, chips.vector_cores, how)
+    if isinstance(chips, ClusterSet):
+        sides = chips.columns
+        return np.asarray(2.0 * cores * sides.arrays * sides.rows * sides.columns * sides.clock_hz)
     return np.asarray(2.0 * cores * chips.rows * chips.columns * chips.clock_hz)
 
 
-def tensor_parts(chips: ChipArrays, constants: Constants, how: How) -> tuple[TensorParts, Integers]:
-    """The distinct tensor parts, and for every chip which of them it has."""
+def _core_rows(chips: ChipArrays, constants: Constants, how: How) -> Floats:
     cores, shares = _cores(chips.tensor_cores, chips.vector_cores, how)
-    columns = (
-        cores,
-        chips.rows,
-        chips.columns,
-        chips.tensor_buffer_bytes,
-        chips.tensor_buffer_bytes_per_s,
-        chips.clock_hz * constants.matrix_share,
-        chips.global_bytes / shares,
-        chips.global_bytes_per_s / shares,
-        chips.hbm_bytes_per_s * constants.hbm_share / shares,
-        np.full(len(chips), constants.block_cycles),
+    return part_rows(
+        cores=cores,
+        rows=chips.rows,
+        columns=chips.columns,
+        buffer_bytes=chips.tensor_buffer_bytes,
+        buffer_bytes_per_s=chips.tensor_buffer_bytes_per_s,
+        clock_hz=chips.clock_hz,
+        sustained_share=constants.matrix_share,
+        global_bytes=chips.global_bytes / shares,
+        global_bytes_per_s=chips.global_bytes_per_s / shares,
+        hbm_bytes_per_s=chips.hbm_bytes_per_s * constants.hbm_share / shares,
+        block_cycles=constants.block_cycles,
     )
-    rows, of = distinct_rows(np.stack(columns, axis=1))
-    return parts_from(rows), of
 
 
-def vector_parts(chips: ChipArrays, constants: Constants, how: How) -> tuple[VectorParts, Integers]:
+def _cluster_rows(chips: ClusterSet, constants: Constants, how: How) -> Floats:
+    clusters, clock_hz = chips.columns, chips.running_hz(constants)
+    cores, shares = _cores(clusters.clusters, clusters.clusters, how)
+    return part_rows(
+        cores=cores,
+        arrays=clusters.arrays,
+        rows=clusters.rows,
+        columns=clusters.columns,
+        buffer_bytes=clusters.operand_bytes,
+        buffer_bytes_per_s=2.0 * clusters.rows + 6.0 * clusters.columns,
+        sum_bytes=np.floor(clusters.register_bytes / 2.0),
+        port_bytes_per_s=clusters.port,
+        latency_cycles=LATENCY_CYCLES,
+        clock_hz=1.0,
+        sustained_share=SUSTAINED_SHARE,
+        fan_out=clusters.fan_out,
+        multicast=clusters.fan_out,
+        global_bytes=clusters.global_bytes / shares,
+        global_bytes_per_s=clusters.width / shares,
+        hbm_bytes_per_s=clusters.hbm_bytes_per_s / shares * constants.hbm_share / clock_hz,
+        units_per_s=clock_hz,
+    )
+
+
+def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[TensorParts, Integers]:
+    """The distinct tensor parts, and for every chip which of them it has."""
+    rows = _cluster_rows(chips, constants, how) if isinstance(chips, ClusterSet) else _core_rows(chips, constants, how)
+    distinct, of = distinct_rows(rows)
+    return parts_from(distinct), of
+
+
+def cluster_part(chip: Accelerator, clock_hz: float, hbm_share: float = 1.0) -> TensorPart:
+    """The tensor part of one accelerator at a clock."""
+    none = np.zeros(1)
+    chips = ClusterSet(columns_of([chip], None), np.array([clock_hz]), none, none)
+    return tensor_parts(chips, replace(IDEAL, hbm_share=hbm_share))[0].part(0)
+
+
+def vector_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[VectorParts, Integers]:
     """The distinct vector parts, and for every chip which of them it has."""
     cores, shares = _cores(chips.vector_cores, chips.tensor_cores, how)
-    kept = constants.kept_row_bytes
-    columns = (
-        cores,
-        chips.lanes,
-        chips.vector_buffer_bytes_per_s,
-        0.5 * chips.vector_buffer_bytes if kept is None else np.minimum(kept, 0.5 * chips.vector_buffer_bytes),
-        chips.clock_hz,
-        chips.global_bytes / shares,
-        chips.global_bytes_per_s / shares,
-        chips.hbm_bytes_per_s * constants.vector_hbm_share / shares,
-    )
+    longest = NEVER if constants.kept_row_bytes is None else constants.kept_row_bytes
+    if isinstance(chips, ClusterSet):
+        clusters, clock_hz = chips.columns, chips.running_hz(constants)
+        columns = (
+            cores,
+            clusters.lanes,
+            6.0 * clusters.lanes * clock_hz,
+            np.minimum(longest, 0.5 * clusters.register_bytes),
+            clock_hz,
+            clusters.global_bytes / shares,
+            clusters.width / shares * clock_hz,
+            clusters.hbm_bytes_per_s / shares * constants.vector_hbm_share,
+        )
+    else:
+        columns = (
+            cores,
+            chips.lanes,
+            chips.vector_buffer_bytes_per_s,
+            np.minimum(longest, 0.5 * chips.vector_buffer_bytes),
+            chips.clock_hz,
+            chips.global_bytes / shares,
+            chips.global_bytes_per_s / shares,
+            chips.hbm_bytes_per_s * constants.vector_hbm_share / shares,
+        )
     rows, of = distinct_rows(np.stack(columns, axis=1))
     return vector_parts_from(rows), of

@@ -2,14 +2,14 @@
 
     rate = 2 m n k / (cycles / held clock + start-up)
 
-with cycles of the best mapping (:mod:`phaze.cost.clustered.gemm`), which knows no clock but HBM's bytes a cycle.
+with cycles of the best mapping (:mod:`phaze.cost.gemm`), which knows no clock but HBM's bytes a cycle.
 """
 
 from dataclasses import dataclass
 
-from phaze.cost.clustered.gemm import best_by_front
-from phaze.cost.clustered.mapping import cluster_part
 from phaze.cost.mapping import Product, product
+from phaze.cost.parts import cluster_part
+from phaze.cost.products import map_product
 from phaze.hardware.area import Areas
 from phaze.hardware.power import ClockPower, power_at, product_power_at, refusal
 from phaze.hardware.silicon.chip import Accelerator
@@ -49,12 +49,12 @@ class SustainedChip:
         """Seconds of one product alone at the clock held, or at another; with what was measured of HBM and start-up."""
         clock, said = clock_hz or self.held_hz, self.chip.measured
         share, start_up_s = said.hbm_share or 1.0, said.start_up_s or 0.0
-        return best_by_front(p, cluster_part(self.chip, clock, share)).cycles / clock + start_up_s
+        return map_product(p, cluster_part(self.chip, clock, share)).time_s / clock + start_up_s
 
     def rate_flops(self, m: int, n: int, k: int) -> float:
         """FLOP/s of a product at the clock held, without start-up."""
         p = product(1, m, n, k)
-        return 2.0 * p.macs / (best_by_front(p, cluster_part(self.chip, self.held_hz)).cycles / self.held_hz)
+        return 2.0 * p.macs / (map_product(p, cluster_part(self.chip, self.held_hz)).time_s / self.held_hz)
 
 
 def sustain(chip: Accelerator) -> SustainedChip:

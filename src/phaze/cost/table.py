@@ -3,13 +3,15 @@
 For work w on chip c, with the products p of w, the constants of the chip, and one of the ways to run of
 :mod:`phaze.cost.parts`:
 
-    tensor_s[w, c] = sum over p of time(p, tensor part of c)
+    tensor_s[w, c] = sum over p of time(p, tensor part of c) / (units a second of c's part) / software_share
     vector_s[w, c] = time(vector work of w, vector part of c)
     time_s[w, c]   = start-up + max(tensor_s, vector_s)                                          (:meth:`Column.time_s`)
                      of a measured attention kernel: start + max((FLOP + extra keys x FLOP of a key) / share,
                      FLOP / most) / peak of c
 
-A network work takes ``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
+``software_share`` is what a software stack leaves, in training, of the rate of single products on a chip of clusters:
+one number of the stack and the generation of chip. A network work takes ``network_s``, which the caller has from
+:mod:`phaze.cost.collective`: it depends on no chip part.
 """
 
 from collections.abc import Sequence
@@ -18,8 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.mapping import Product
-from phaze.cost.parts import ChipArrays, How, peak_flops, tensor_parts, vector_parts
+from phaze.cost.parts import How, peak_flops, tensor_parts, vector_parts
 from phaze.cost.products import ProductCosts, sweep_products
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector
 from phaze.cost.work import Work
@@ -108,46 +111,45 @@ class Column:
     def hbm_bytes(self, work: int) -> Floats:
         return self.tensor_hbm_bytes(work) + self.vector_hbm_bytes(work)
 
+    def tensor_global_bytes(self, work: int) -> Floats:
+        """Bytes that its products move from and to the global buffer."""
+        return self._tensor(self.products.global_bytes, work)
+
     def global_bytes(self, work: int) -> Floats:
-        return self._tensor(self.products.global_bytes, work) + self._vector(self.vectors.global_bytes, work)
+        return self.tensor_global_bytes(work) + self.vector_bytes(work)
 
     def core_bytes(self, work: int) -> Floats:
         """Bytes between the tensor cores' buffers and their arrays."""
         return self._tensor(self.products.core_bytes, work)
 
     def port_bytes(self, work: int) -> Floats:
-        """Bytes through the ports of clusters; chips of cores have none."""
-        ports = self.products.port_bytes
-        return self._tensor(np.zeros_like(self.products.time_s) if ports is None else ports, work)
+        """Bytes through the ports of the tensor cores."""
+        return self._tensor(self.products.port_bytes, work)
 
     def vector_bytes(self, work: int) -> Floats:
         """Bytes through the vector cores' buffers."""
         return self._vector(self.vectors.global_bytes, work)
 
 
-def _numbered(values: Sequence[Product]) -> tuple[list[Product], dict[Product, int]]:
-    rows: dict[Product, int] = {}
-    for value in values:
-        rows.setdefault(value, len(rows))
-    return list(rows), rows
-
-
-def cost_works(works: Sequence[Work], chips: ChipArrays, constants: Constants, how: How = "all_cores") -> Column:
+def cost_works(works: Sequence[Work], chips: ChipSet, constants: Constants, how: How = "all_cores") -> Column:
     """Every work on every chip."""
     packed = [tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products) for work in works]
-    products, product_row = _numbered([p for own in packed for p in own])
+    products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
-    for work in works:
+    for work, parts_of_work in zip(works, packed, strict=True):
+        for p in parts_of_work:
+            products.setdefault(p, len(products))
         if work.vector is not None:
             vectors.setdefault(work.vector, len(vectors))
     tensor, tensor_of = tensor_parts(chips, constants, how)
     vector, vector_of = vector_parts(chips, constants, how)
+    costs = sweep_products(list(products), tensor)
     return Column(
         works=tuple(works),
         how=how,
         constants=constants,
-        products=sweep_products(products, tensor),
-        product_rows=tuple(tuple(product_row[p] for p in own) for own in packed),
+        products=replace(costs, time_s=costs.time_s / tensor.units_per_s / constants.software_share),
+        product_rows=tuple(tuple(products[p] for p in parts_of_work) for parts_of_work in packed),
         tensor_part_of=tensor_of,
         vectors=sweep_vector(list(vectors), vector),
         vector_rows=tuple(-1 if work.vector is None else vectors[work.vector] for work in works),
@@ -171,7 +173,7 @@ class CostTable:
 
     def taken(self, index: Integers) -> "CostTable":
         """The works on the chips of ``index``; parts that none of them has stay."""
-        columns = (own.taken(index) for own in (self.one_core, self.all_cores, self.paired))
+        columns = (column.taken(index) for column in (self.one_core, self.all_cores, self.paired))
         return CostTable(self.works, self.rows, *columns)
 
     def hbm_s(self, work: int, hbm_bytes_per_s: Floats) -> Floats:
@@ -192,16 +194,15 @@ class CostTable:
         return column.time_s(work)
 
 
-def cost_table(operators: Sequence[Work], chips: ChipArrays, constants: Constants) -> CostTable:
+def cost_table(operators: Sequence[Work], chips: ChipSet, constants: Constants) -> CostTable:
     """The table of a sequence of operators' works, equal works costed once."""
     rows: dict[Work, int] = {}
     of = tuple(rows.setdefault(work, len(rows)) for work in operators)
     works = tuple(rows)
-    fused = tuple(work if work.core == "both" else Work("none") for work in works)
-    return CostTable(
-        works,
-        of,
-        one_core=cost_works(works, chips, constants, "one_core"),
-        all_cores=cost_works(works, chips, constants, "all_cores"),
-        paired=cost_works(fused, chips, constants, "paired"),
-    )
+    spread = cost_works(works, chips, constants, "all_cores")
+    paired = spread
+    # Where there are as many cores of one kind as of the other, a fused operator has all of both.
+    if np.any(chips.tensor_cores != chips.vector_cores):
+        fused = tuple(work if work.core == "both" else Work("none") for work in works)
+        paired = cost_works(fused, chips, constants, "paired")
+    return CostTable(works, of, cost_works(works, chips, constants, "one_core"), spread, paired)

@@ -28,10 +28,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet, column_of, table_of
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.collective import CollectiveCost, collective, kind_named
 from phaze.cost.exchange import exchange_cost
-from phaze.cost.table import CostTable
+from phaze.cost.table import CostTable, cost_table, cost_works
 from phaze.cost.work import CollectiveWork, Work
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
 from phaze.evaluate.machine import SOFTNESS, Machine
@@ -94,9 +94,9 @@ class WorkTimes:
 def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:
     """The works of some passes on every chip; one-core and HBM times only where the rule has a use for them."""
     if not rule.one_core:
-        spread = column_of(works, chips, constants).times_s()
+        spread = cost_works(works, chips, constants).times_s()
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
-    return table_times(table_of(works, chips, constants), chips, rule)
+    return table_times(cost_table(works, chips, constants), chips, rule)
 
 
 def table_times(table: CostTable, chips: ChipSet, rule: Rule) -> WorkTimes:

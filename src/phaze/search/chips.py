@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays
 from phaze.hardware.chip import (
     Chip,
     Memory,

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ClusterSet
-from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
+from phaze.cost.parts import tensor_parts, vector_parts
+from phaze.cost.products import core_sides
 from phaze.hardware.area import areas_of
+from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import GB, load_terms
 from phaze.hardware.power import clock_power
@@ -176,11 +178,11 @@ class ClusterChips:
 
     def tensor_parts(self) -> int:
         """Different cluster sides: each has one front of mappings for a product."""
-        return len(cluster_sides(product_rows(self.found.chips, self.found.held_hz))[0])
+        return len(core_sides(tensor_parts(self.arrays(), IDEAL)[0])[0])
 
     def vector_parts(self) -> int:
         """Different vector parts, the clock held among what they differ in."""
-        return len(vector_sides(self.found.chips, self.found.held_hz)[0])
+        return len(vector_parts(self.arrays(), IDEAL)[0])
 
     def identity(self, index: int) -> tuple[float, ...]:
         """What names a chip whatever its constants are."""

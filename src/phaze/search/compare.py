@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from phaze.cost.chip_set import chip_set, table_of
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays, chip_set
+from phaze.cost.table import cost_table
 from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import UNNAMED
@@ -94,7 +94,7 @@ def _floor_s(task: ModelTask, chip: Chip, timed: bool, graph: int) -> float:
     if not timed or not isinstance(chips, ChipArrays) or not counts_parts(own, chips):
         return 0.0
     works = [work for layer in own.layers for one in layer.passes for work in one.works]
-    return float(part_floors(task, own, PartLoads(table_of(works, chips, constants), chips))[0])
+    return float(part_floors(task, own, PartLoads(cost_table(works, chips, constants), chips))[0])
 
 
 def best_offers(

@@ -29,10 +29,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet, column_of, table_of
-from phaze.cost.energy import Energies
-from phaze.cost.set_energy import dynamic_energies
-from phaze.cost.table import Column, CostTable
+from phaze.cost.chip_set import ChipSet
+from phaze.cost.energy import Energies, energies
+from phaze.cost.table import Column, CostTable, cost_table, cost_works
 from phaze.cost.work import Work
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
@@ -84,7 +83,7 @@ class OperatorJoules:
             if isinstance(costs, CostTable):
                 row, fused = costs.rows[place], self.paired and work.core == "both"
                 costs = (costs.paired if fused else costs.all_cores) if spread else costs.one_core
-            found = dynamic_energies(costs, row, self.chips, self.table)
+            found = energies(costs, row, self.chips, self.table)
             self.known[work, spread] = np.stack([getattr(found, name) for name in COMPONENTS])
         every = self.known[work, spread]
         return every if self.column is None else every[:, self.column : self.column + 1]
@@ -94,7 +93,7 @@ def operator_joules(graph: RankGraph, chips: ChipSet, constants: Constants, tabl
     """The operators of a graph on some chips, none computed yet."""
     works = [work for layer in graph.layers for one in layer.passes for work in one.works]
     rule = graph.layers[0].rule
-    costs = table_of(works, chips, constants) if rule.one_core else column_of(works, chips, constants)
+    costs = cost_table(works, chips, constants) if rule.one_core else cost_works(works, chips, constants)
     return OperatorJoules(chips, table, costs, rule.paired, {})
 
 

@@ -19,8 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays, ChipSet
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
 from phaze.search.bounds.model_bounds import CHEAP, model_floors, no_floors

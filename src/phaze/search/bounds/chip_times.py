@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet, table_of
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays, ChipSet
+from phaze.cost.table import cost_table
 from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import table_times
 from phaze.schedule.bounds import Bound
@@ -102,7 +102,7 @@ def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipArrays, cut_s: fl
     if not len(near):
         return _OpenBounds(floors, near, None)
     works, those = [work for layer in graph.layers for one in layer.passes for work in one.works], chips.taken(near)
-    table = table_of(works, those, task.training.constants)
+    table = cost_table(works, those, task.training.constants)
     floors[near] = np.maximum(floors[near], part_floors(task, graph, PartLoads(table, those)))
     left = np.flatnonzero(floors[near] <= cut_s)
     if not len(left):

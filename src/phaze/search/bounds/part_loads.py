@@ -21,8 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet
-from phaze.cost.parts import ChipArrays
+from phaze.cost.chip_set import ChipArrays, ChipSet
 from phaze.cost.table import Column, CostTable
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.search.bounds.shape_bounds import SLACK

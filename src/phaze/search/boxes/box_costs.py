@@ -21,15 +21,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.chip_set import ChipArrays
 from phaze.cost.energy import energies
 from phaze.cost.mapping import Product
-from phaze.cost.parts import ChipArrays, How
+from phaze.cost.parts import How
 from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.boxes.box_grid import BoxGrid, Corners
 
 Floats = NDArray[np.float64]
@@ -54,9 +55,7 @@ class BoxChips:
 
     def joules(self, column: Column, work: int, table: EnergyModel) -> Floats:
         """Joules of one work that no chip of a box undercuts."""
-        if isinstance(table, NodeEnergy):
-            raise AssertionError("chips of cores have the energies of a technology")
-        return energies(column, work, self.low, table, np.zeros(len(self))).total()
+        return energies(column, work, self.low, table).total()
 
 
 def box_chips(view: BoxGrid, corners: Corners) -> BoxChips:
@@ -171,7 +170,7 @@ def _products(products: Sequence[Product], boxes: BoxChips, constants: Constants
         time_s[at] = np.maximum(least_s[of], p.macs / per_second)
         hbm[at], moved[at] = fetched[of], through
     nothing = np.zeros(shape)
-    return ProductCosts(time_s, hbm, moved, nothing, np.zeros(shape, np.int8))
+    return ProductCosts(time_s, hbm, moved, nothing, np.zeros(shape, np.int8), nothing)
 
 
 def _vectors(works: Sequence[VectorWork], boxes: BoxChips, constants: Constants, how: How) -> VectorCosts:

@@ -11,12 +11,12 @@ macs = batch m n k takes
                   (reads + e batch m n) / (w f),   e batch max( k (m + n), 2 k m n / sqrt(tile) ) / (most N p x f),
                   operands that half of the global buffer does not hold / H ) / software_share
 
-as arrays of all clusters together visit every tile (:mod:`phaze.cost.clustered.gemm`), of a x b outputs with
+as arrays of all clusters together visit every tile (:mod:`phaze.cost.gemm`), of a x b outputs with
 a b <= tile, and 1 / a + 1 / b is least at a = b. Vector work only falls with every field but takes no less than its
 elements over all lanes. A cluster alone has 1/N of the memories, N that of the low corner.
 
 Joules: a b e macs / 2 bytes at the edges of arrays with b the bytes a unit and cycle (``edges``), the bytes above, and
-the voltage of the slowest clock (:mod:`phaze.cost.clustered.energy`).
+the voltage of the slowest clock (:mod:`phaze.cost.energy`).
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ClusterSet
-from phaze.cost.clustered.mapping import LATENCY_CYCLES, SUSTAINED_SHARE
-from phaze.cost.mapping import SUM_BYTES, Product
+from phaze.cost.mapping import LATENCY_CYCLES, SUM_BYTES, SUSTAINED_SHARE, Product
 from phaze.cost.parts import How
 from phaze.cost.products import ProductCosts, distinct_rows
 from phaze.cost.table import Column

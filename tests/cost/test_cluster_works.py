@@ -1,19 +1,22 @@
 """Works on chips of clusters: the table of version 1, and a measured layer with no share of the chip fitted."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.clustered.table import cost_works_on_clusters
+from phaze.cost.chip_set import ClusterSet
 from phaze.cost.collective import collective
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
+from phaze.cost.table import Column, cost_works
 from phaze.cost.work import Work, works_of
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_model
-from phaze.hardware.calibration import DATASHEET, constants_of
+from phaze.hardware.calibration import DATASHEET, Constants, constants_of
 from phaze.hardware.columns import ChipColumns, columns_of
 from phaze.hardware.library import load_chip, load_cluster
 from phaze.hardware.silicon.files import load_accelerator
@@ -21,9 +24,15 @@ from phaze.hardware.silicon.space import load_cluster_space, space_columns
 from phaze.hardware.silicon.space_chip import space_chip
 from tests.cost.test_vector import streamed
 
+Floats = NDArray[np.float64]
 # One layer of 22B on 8 A100: Korthikanti et al. 2022, Table 4.
 LAYER = {"hidden": 6144, "heads": 64, "sequence": 2048, "tensor": 8, "microbatch": 4}
 FORWARD_S, BACKWARD_S = 7.7e-3, 11.9e-3
+
+
+def on_clusters(works: Sequence[Work], chips: ChipColumns, clock_hz: Floats, constants: Constants) -> Column:
+    none = np.zeros(len(chips))
+    return cost_works(works, ClusterSet(chips, clock_hz, none, none), constants)
 
 
 def columns(held: SustainedChip) -> ChipColumns:
@@ -35,16 +44,14 @@ def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:
     held = sustain(load_accelerator("h100"))
     p, q = product(1, 2048, 2048, 2048), product(4, 512, 512, 128)
     works = (Work("tensor", (p, q)), Work("vector", vector=streamed(10**8, 28.0)), Work("none"))
-    table = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET)
+    table = on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET)
     clock = np.array([held.held_hz])
-    alone = [cost_works_on_clusters([Work("tensor", (x,))], columns(held), clock, DATASHEET) for x in (p, q)]
+    alone = [on_clusters([Work("tensor", (x,))], columns(held), clock, DATASHEET) for x in (p, q)]
     start = DATASHEET.start_up_s
     assert table.time_s(0)[0] - start == pytest.approx(sum(float(one.time_s(0)[0]) - start for one in alone))
     assert table.time_s(1)[0] >= 28e8 / held.chip.hbm.bandwidth_bytes_per_s
     assert table.time_s(2)[0] == 0
-    halved = cost_works_on_clusters(
-        works, columns(held), np.array([held.held_hz]), replace(DATASHEET, software_share=0.5)
-    )
+    halved = on_clusters(works, columns(held), np.array([held.held_hz]), replace(DATASHEET, software_share=0.5))
     assert halved.time_s(0)[0] - start == pytest.approx(2 * (table.time_s(0)[0] - start))
 
 
@@ -54,9 +61,9 @@ def test_every_chip_of_a_space_is_costed_at_its_own_clock() -> None:
     some = np.linspace(0, len(found) - 1, 60).astype(int)
     chips, held = found.chips.taken(some), found.held_hz[some]
     work = [Work("tensor", (product(1, 1024, 1024, 1024),))]
-    together = cost_works_on_clusters(work, chips, held, DATASHEET).time_s(0)
+    together = on_clusters(work, chips, held, DATASHEET).time_s(0)
     for at in range(0, 60, 7):
-        alone = cost_works_on_clusters(work, chips.taken(np.array([at])), held[at : at + 1], DATASHEET).time_s(0)
+        alone = on_clusters(work, chips.taken(np.array([at])), held[at : at + 1], DATASHEET).time_s(0)
         assert alone[0] == together[at]
 
 
@@ -65,7 +72,7 @@ def test_a_measured_layer_is_met_within_4_percent_with_no_share_of_the_chip_fitt
     constants = constants_of(load_chip("a100-80gb").calibration, "calibrated", "training")
     found = []
     for works, hidden in zip(block_works(LAYER), (False, True), strict=True):
-        times = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), constants).times_s()[:, 0]
+        times = on_clusters(works, columns(held), np.array([held.held_hz]), constants).times_s()[:, 0]
         total = float(times.sum())
         for i, work in enumerate(works):
             if work.collective is not None:
@@ -87,8 +94,8 @@ def test_the_best_chip_of_a_reticle_could_be_built(name: str, real: str, most_ra
     works = (*works_of(block.forward), *works_of(block.backward))
     space = load_cluster_space(name)
     found, held = space_columns(space), sustain(load_accelerator(real))
-    seconds = cost_works_on_clusters(works, found.chips, found.held_hz, DATASHEET).times_s().sum(axis=0)
-    shipped = cost_works_on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET).times_s().sum()
+    seconds = on_clusters(works, found.chips, found.held_hz, DATASHEET).times_s().sum(axis=0)
+    shipped = on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET).times_s().sum()
     best = int(np.argmin(seconds))
     chip = space_chip(space, found, best)
     density = 2e-12 * chip.macs * found.held_hz[best] / found.die_mm2[best]

@@ -4,23 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ClusterSet, chip_set, column_of, table_of
-from phaze.cost.clustered.energy import cluster_energies
-from phaze.cost.clustered.gemm import best_by_front
-from phaze.cost.clustered.mapping import cluster_part
-from phaze.cost.clustered.parts import cluster_sides, product_rows, vector_sides
-from phaze.cost.clustered.products import map_on_clusters, part_rows, sweep_on_clusters
+from phaze.cost.chip_set import ClusterSet, chip_set
+from phaze.cost.energy import energies
 from phaze.cost.mapping import product
+from phaze.cost.parts import cluster_part, tensor_parts, vector_parts
+from phaze.cost.products import core_sides, map_product, sweep_products
 from phaze.cost.sustained import SustainedChip, sustain
+from phaze.cost.table import cost_table, cost_works
 from phaze.cost.vector import sweep_vector
 from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.silicon.design import load_cluster_chip
+from phaze.hardware.silicon.design import NodeEnergy, load_cluster_chip
 from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns, load_cluster_space, space_columns
 from phaze.hardware.silicon.space_chip import space_chip
-from tests.cost.clustered.product_energy import product_energy
+from tests.cost.product_energy import product_energy
 from tests.cost.test_vector import streamed
 
 
@@ -30,42 +30,64 @@ def opened() -> tuple[ClusterSpace, SpaceColumns]:
     return space, space_columns(space)
 
 
-def test_rows_of_a_space_are_the_parts_of_its_chips(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
+def set_of(found: SpaceColumns, index: NDArray[np.int64]) -> ClusterSet:
+    """Chips of a space at the clocks that they hold."""
+    return ClusterSet(found.chips, found.held_hz, found.area_mm2, found.area_mm2).taken(index)
+
+
+def spaced(found: SpaceColumns, count: int) -> NDArray[np.int64]:
+    return np.linspace(0, len(found) - 1, count).astype(np.int64)
+
+
+def test_parts_of_a_space_are_those_of_its_chips(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
     space, found = opened
-    rows = product_rows(found.chips, found.held_hz)
-    for index in np.linspace(0, len(found) - 1, 20).astype(int):
-        part = cluster_part(space_chip(space, found, int(index)), float(found.held_hz[index]))
-        assert (rows[index] == part_rows([part])[0]).all()
+    index = spaced(found, 20)
+    parts, part_of = tensor_parts(set_of(found, index), IDEAL)
+    for place, chip in enumerate(index):
+        alone = cluster_part(space_chip(space, found, int(chip)), float(found.held_hz[chip]))
+        assert parts.part(int(part_of[place])) == alone
 
 
-def test_chips_share_cluster_sides_whatever_clock_they_hold(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
-    _, found = opened
-    rows = product_rows(found.chips, found.held_hz)
-    sides, of = cluster_sides(rows)
-    assert len(sides) * 15 < len(found)
-    assert (sides[of] == rows[:, :8]).all()
-    some = np.linspace(0, len(found) - 1, 40).astype(int)
+def test_the_part_of_an_accelerator_has_what_its_file_says() -> None:
+    chip = load_accelerator("h100")
+    part, clusters, shared = cluster_part(chip, 1.5e9, 0.5), chip.clusters, chip.global_buffer
+    assert (part.cores, part.arrays) == (clusters.count, clusters.arrays)
+    assert (part.rows, part.columns) == (clusters.rows, clusters.columns)
+    assert (part.buffer_bytes, part.sum_bytes) == (clusters.operand_bytes, clusters.sum_bytes)
+    assert part.port_bytes_per_s == clusters.port_bytes_per_cycle
+    assert (part.global_bytes, part.global_bytes_per_s) == (shared.size_bytes, shared.bytes_per_cycle)
+    assert (part.fan_out, part.multicast) == (shared.fan_out, shared.fan_out)
+    assert part.hbm_bytes_per_s == chip.hbm.bandwidth_bytes_per_s * 0.5 / 1.5e9
+    assert part.units_per_s == 1.5e9
+
+
+def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
+    space, found = opened
+    parts, _ = tensor_parts(set_of(found, np.arange(len(found))), IDEAL)
+    assert len(core_sides(parts)[0]) * 15 < len(found)
+    index = spaced(found, 40)
+    some, part_of = tensor_parts(set_of(found, index), IDEAL)
     p = product(1, 1024, 512, 2048)
-    swept = sweep_on_clusters([p], rows[some]).cycles[0]
-    for at, index in enumerate(some[:8]):
-        part = cluster_part(space_chip(opened[0], found, int(index)), float(found.held_hz[index]))
-        assert swept[at] == map_on_clusters(p, part).cycles
+    swept = sweep_products([p], some).time_s[0][part_of]
+    for place, chip in enumerate(index[:8]):
+        part = cluster_part(space_chip(space, found, int(chip)), float(found.held_hz[chip]))
+        assert swept[place] == map_product(p, part).time_s
 
 
 def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
     _, found = opened
-    few = found.chips.taken(np.arange(50))
-    parts, of = vector_sides(few, found.held_hz[:50])
+    few = set_of(found, np.arange(50))
+    parts, of = vector_parts(few, IDEAL)
     seconds = sweep_vector([streamed(10**9, 28.0)], parts).time_s[0][of]
     assert (seconds >= 28e9 / few.hbm_bytes_per_s * (1 - 1e-12)).all()
 
 
 def spent_w(held: SustainedChip, m: int, n: int, k: int) -> float:
     p = product(1, m, n, k)
-    cost = best_by_front(p, cluster_part(held.chip, held.held_hz))
+    cost = map_product(p, cluster_part(held.chip, held.held_hz))
     assert held.node is not None and held.areas is not None and held.power is not None
     found = product_energy(p, cost, held.chip, held.node, held.areas, held.power, held.held_hz)
-    return found.total / (cost.cycles / held.held_hz)
+    return found.total / (cost.time_s / held.held_hz)
 
 
 @pytest.mark.parametrize("name", ["a100-80gb", "h100", "mi300x", "tpu-v4"])
@@ -96,9 +118,9 @@ def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str)
     assert held.node is not None and held.areas is not None and held.power is not None
     chips = chip_set([chip, chip])
     assert isinstance(chips, ClusterSet) and chip.clock_hz == held.held_hz
-    cost = map_on_clusters(p, cluster_part(held.chip, held.held_hz))
+    cost = map_product(p, cluster_part(held.chip, held.held_hz))
     one = product_energy(p, cost, held.chip, held.node, held.areas, held.power, held.held_hz)
-    many = cluster_energies(column_of([Work("tensor", (p,))], chips, IDEAL), 0, chips, held.node)
+    many = energies(cost_works([Work("tensor", (p,))], chips, IDEAL), 0, chips, NodeEnergy(held.node))
     assert many.tensor_arrays == pytest.approx([one.arrays] * 2)
     assert many.tensor_buffers == pytest.approx([one.edges + one.delivery] * 2)
     assert many.global_buffer == pytest.approx([one.global_buffer] * 2)
@@ -110,9 +132,9 @@ def test_one_cluster_is_never_faster_than_all_and_all_of_them_at_once_ask_for_no
     chips = chip_set([load_cluster_chip(name)])
     count = int(chips.tensor_cores[0])
     for batch, m, n, k in ((1, 64, 64, 64), (1, 2048, 2048, 512), (16, 128, 128, 1024)):
-        table = table_of([Work("tensor", (product(batch, m, n, k),))], chips, IDEAL)
+        table = cost_table([Work("tensor", (product(batch, m, n, k),))], chips, IDEAL)
         one, spread = table.one_core.time_s(0)[0], table.all_cores.time_s(0)[0]
         assert one >= spread * (1 - 1e-12)
         # As many of them as there are clusters do the work of so many products: the whole chip is no slower at that.
-        many = column_of([Work("tensor", (product(count * batch, m, n, k),))], chips, IDEAL).time_s(0)[0]
+        many = cost_works([Work("tensor", (product(count * batch, m, n, k),))], chips, IDEAL).time_s(0)[0]
         assert many <= one * (1 + 1e-12)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from math import sqrt
 
-from phaze.cost.clustered.mapping import ClusterCost
-from phaze.cost.mapping import Product
+from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.area import Areas
 from phaze.hardware.columns import columns_of
 from phaze.hardware.power import ClockPower, edge_bytes
@@ -30,14 +29,14 @@ class ProductEnergy:
 
 def product_energy(
     p: Product,
-    cost: ClusterCost,
+    cost: ProductCost,
     chip: Accelerator,
     node: Technology,
     areas: Areas[float],
     power: ClockPower[float],
     clock_hz: float,
 ) -> ProductEnergy:
-    """Energy of one product at a clock; the formulas stand in :mod:`phaze.cost.clustered.energy`."""
+    """Energy of one product at a clock; the formulas stand in :mod:`phaze.cost.energy`."""
     energy, clusters = node.energy, chip.clusters
     volts = float(node.voltage.at(clock_hz))
     square = volts * volts
@@ -48,11 +47,11 @@ def product_energy(
     share = read / (2 * clusters.arrays * (clusters.rows + clusters.columns))
     return ProductEnergy(
         arrays=square * p.macs * energy.mac_j,
-        edges=square * share * cost.core.edge_bytes * inside_j,
+        edges=square * share * cost.core.core_bytes * inside_j,
         delivery=square * cost.core.port_bytes * across_j,
         global_buffer=square
         * (cost.global_bytes + cost.hbm_bytes)
         * float(energy.buffer.at(chip.global_buffer.size_bytes)),
         hbm=cost.hbm_bytes * energy.hbm_j_per_byte,
-        idle=power.idle_w * cost.cycles / clock_hz,
+        idle=power.idle_w * cost.time_s / clock_hz,
     )

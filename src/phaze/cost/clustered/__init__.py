@@ -1,1 +1,0 @@
-"""Costs of operators on chips of clusters: arrays that share operands behind one port."""
