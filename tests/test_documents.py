@@ -173,3 +173,10 @@ def test_the_same_value_has_the_same_bytes_and_digest(value: Any) -> None:
     again = json.loads(text)
     assert documents.dumps(again) == text
     assert documents.digest(again) == documents.digest(value)
+
+
+@pytest.mark.parametrize("pretty", [False, True])
+def test_a_name_that_is_no_utf8_is_written_as_json_that_is(pretty: bool) -> None:
+    document = {"out": b"caf\xe9".decode("utf-8", "surrogateescape")}
+    text = documents.dumps(document, pretty)
+    assert json.loads(text.encode("utf-8")) == document

@@ -234,11 +234,17 @@ def load(model: type[M], path: str, reader: Reader = read_text) -> M:
     return check(model, parse(text, notation_of(path, text), where), where)
 
 
+# What a file's name has in place of bytes that are no UTF-8; as they are they cannot be written.
+SURROGATES = re.compile("[\\ud800-\\udfff]")
+
+
 def dumps(value: Any, pretty: bool = False) -> str:
     """One JSON document: compact on one line, or indented; the same value always gives the same bytes."""
     if pretty:
-        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    else:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def compact(value: Any) -> bytes:

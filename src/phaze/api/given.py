@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
+from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -18,6 +19,9 @@ T = TypeVar("T")
 Reader = Callable[[str, Any], Any]
 # How much of a path a sentence repeats: a system refuses names from 256 characters on, some of thousands.
 LONGEST_NAME = 200
+# Arrays hold whole numbers of 64 bits; no text that is one has more digits, and Python reads none of thousands.
+BEYOND = 2**63
+DIGITS = 20
 
 
 def option_of(parameter: str) -> str:
@@ -26,23 +30,25 @@ def option_of(parameter: str) -> str:
 
 
 def whole(option: str, value: Any) -> int:
-    """A whole number, or a text that is one."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+    """A whole number of 64 bits, or a text that is one."""
     text = str(value).strip()
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20):
+    if isinstance(value, bool) or not (text.isascii() and text.removeprefix("-").isdigit()):
         raise InputError(option, f"'{value}' is not a whole number", "give digits alone")
+    if len(text) > DIGITS or abs(int(text)) >= BEYOND:
+        raise InputError(option, f"'{text[:DIGITS]}' is out of range", f"give a number below {BEYOND:,}")
     return int(text)
 
 
 def number(option: str, value: Any) -> float:
-    """A number, or a text that is one."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
+    """A finite number, or a text that is one."""
     try:
-        return float(str(value))
-    except ValueError:
-        raise InputError(option, f"'{value}' is not a number", "give one such as 0.5") from None
+        found = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
+        finite = isfinite(found)
+    except (ValueError, OverflowError):
+        finite = False
+    if not finite:
+        raise InputError(option, f"'{value}' is not a number", "give one such as 0.5")
+    return found
 
 
 def place(option: str, value: Any) -> str:
@@ -86,11 +92,11 @@ def numbers(option: str, value: str | int | Iterable[int] | None) -> tuple[int, 
         return None
     said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
     try:
-        found = tuple(sorted({int(part) for part in said}))
+        found = tuple(sorted({int(part) if len(part) < DIGITS else BEYOND for part in said}))
     except ValueError:
         raise InputError(option, f"'{seen}' is not a list of numbers", "give whole numbers such as 1,2,4") from None
-    if not found or found[0] < 1:
-        raise InputError(option, f"'{seen}' is out of range", "give numbers above 0")
+    if not found or found[0] < 1 or found[-1] >= BEYOND:
+        raise InputError(option, f"'{seen[:LONGEST_NAME]}' is out of range", "give numbers above 0 of 64 bits")
     return found
 
 
