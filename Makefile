@@ -94,11 +94,11 @@ picture: $(call stamp,$(TEST_EXTRAS)) browser
 
 # Traces every named model and family anew and writes src/phaze/graph/data; NAMES="gpt llama2-7b" does some.
 graphs: $(call stamp,$(TEST_EXTRAS))
-	$(BIN)/python -m phaze.graph.torch.rebuild $(NAMES)
+	$(BIN)/python -m tools.graphs $(NAMES)
 
 # Compiles every kernel for a generic x86-64 CPU into src/phaze/compiled/shipped, after a change to a file of kernels.
 kernels: $(call stamp,$(TEST_EXTRAS))
-	$(BIN)/phaze kernels --rebuild
+	$(BIN)/python -m tools.kernels
 
 # Writes requirements.lock anew from constraints.txt: every package with the hashes of its files, as the registry has them.
 lock: | $(BIN)/python

@@ -14,9 +14,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"(<!-- shows: phaze (?P<arguments>.+?) -->\n```text\n)(?P<shown>.*?)(```\n)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- shows: (?:python -m )?(?P<program>phaze|tools\.\w+) (?P<arguments>.+?) -->\n```text\n)"
+    r"(?P<shown>.*?)(?P<end>```\n)",
+    re.DOTALL,
+)
 LONG = re.compile(BLOCK.pattern.replace("shows", "long"), re.DOTALL)
-MEASURED = re.compile(BLOCK.pattern.replace("shows: phaze", "measured: python -m tools.bench"), re.DOTALL)
+MEASURED = re.compile(BLOCK.pattern.replace("shows", "measured"), re.DOTALL)
 
 
 def documents() -> list[Path]:
@@ -37,12 +41,10 @@ def printed(arguments: str, program: str) -> str:
 def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "") -> str:
     """``text`` with every shown output made anew whose command has ``only`` in it."""
 
-    program = "tools.bench" if block is MEASURED else "phaze"
-
     def anew(found: re.Match[str]) -> str:
         if only not in found["arguments"]:
             return found[0]
-        return f"{found[1]}{printed(found['arguments'], program)}{found[4]}"
+        return f"{found[1]}{printed(found['arguments'], found['program'])}{found['end']}"
 
     return block.sub(anew, text)
 
@@ -76,7 +78,7 @@ def kind(chosen: argparse.Namespace) -> re.Pattern[str]:
 
 
 def commands(block: re.Pattern[str]) -> list[str]:
-    """The commands of all blocks of a kind, without ``phaze``."""
+    """The commands of all blocks of a kind, without the program."""
     texts = (path.read_text(encoding="utf-8") for path in documents())
     return [found["arguments"] for text in texts for found in block.finditer(text)]
 

@@ -70,10 +70,10 @@ WRONG: dict[str, dict[str, Any]] = {
     "export": {
         "run": "nothing", "to": "csw", "out": "file/x.csv", "model": {"run": "run", "to": "megatron", "model": "x"},
     },
-    "validate": {"rows": "nothing.csv", "sets": ["none-such"], "write": "x"},
+    "validate": {"rows": "nothing.csv", "sets": ["none-such"]},
     "calibrate": {
         "measurements": "nothing.csv", "chip": "h900", "out": "file/x.toml", "trace": {"trace": ["nothing.json"]},
-        "run": {"run": "nothing.json"}, "rows": {"rows": ["nothing.csv"]}, "only": {"rows": ["products"], "only": "x1"},
+        "run": {"run": "nothing.json"},
     },
     "models": {"name": "llama9"},
     "chips": {"name": "h900", "space": {"space": "moon", "count": True}, "terms": "none-such"},

@@ -19,7 +19,7 @@ from tests.conftest import Ran
 from tests.report.runs import SPACE, STUDY
 
 # About the installation, or files to begin with: docs/python.md names them.
-NO_FUNCTION = {"bench", "cache", "doctor", "kernels", "new", "schema", "study", "tensor-plan", "view"}
+NO_FUNCTION = {"cache", "doctor", "kernels", "new", "schema", "study", "tensor-plan", "view"}
 Phaze = Callable[..., Ran]
 
 

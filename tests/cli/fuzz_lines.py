@@ -101,7 +101,6 @@ validate F/rows.csv --datasheet
 validate --silicon
 calibrate F/measured.csv --chip a100-80gb --out fitted.toml
 calibrate --trace F/trace.json --run F/measured-run.json --out new
-calibrate --rows F/rows.json --only h100
 study check F/study.toml --set training.batch=128
 search F/study.toml --out new --workers 1 --time 2 --gap 0.1
 search F/clustered.toml --out new --workers 1 --time 2 --headroom 6% --attention fused
@@ -125,10 +124,9 @@ explain F/run --workers 1 --compare tpu-v4 --flatness 3%
 cache --clear
 doctor
 kernels nothing nothing nothing nothing
-bench nothing nothing nothing nothing
 """.strip().splitlines()
 # Without its argument each of these does minutes of work.
-WHOLE = ("bench", "kernels", "validate")
+WHOLE = ("kernels", "validate")
 
 
 def _options(command: list[str]) -> list[tuple[str, bool]]:

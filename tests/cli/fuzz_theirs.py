@@ -21,18 +21,6 @@ MEASURED_RUN: dict[str, Any] = {
     "plan": {"tensor": 1, "pipeline": 1, "data": 4, "microbatch": 1, "recompute": "none", "zero": 1},
 }  # fmt: skip
 CHIPS = "name,chip,clock,tensor,pipeline\nfast,tpu-v4-paper,1.5 GHz,1,1\nplain,tpu-v4-paper,,,\n"
-CURVE = {"clusters": ["dgx-h100"], "kind": "all_reduce", "members": [8], "source": "made"}
-ROWS = {
-    "schema": "phaze.rows/1",
-    "title": "made",
-    "sources": {"made": "made"},
-    "products": [{"chip": "h100", "source": "made", "rows": [[1, 4096, 4096, 4096, 2.5e-4]]}],
-    "attention": [
-        {"chip": "h100", "kernel": "fa3", "pass": "forward", "head": 128, "value_head": 128, "causal": True,
-         "source": "made", "rows": [[1, 16, 4096, 4e-4], [1, 16, 8192, 1.5e-3]]},
-    ],
-    "collectives": [{**CURVE, "points": [[1048576.0, 3e-5], [1073741824.0, 4.8e-3]]}],
-}  # fmt: skip
 LOG = "".join(
     f" iteration {at}/ 10 | elapsed time per iteration (ms): {12.5 + at / 10} | lm loss: 9.1\n" for at in range(1, 6)
 )
@@ -63,7 +51,7 @@ def write_theirs(folder: Path) -> None:
     """Good files, each of a few lines."""
     texts = {
         "launch.sh": LAUNCH, "measured-run.json": json.dumps(MEASURED_RUN), "chips.csv": CHIPS, "log.txt": LOG,
-        "rows.json": json.dumps(ROWS), "trace.json": json.dumps(_trace()),
+        "trace.json": json.dumps(_trace()),
     }  # fmt: skip
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -89,7 +77,7 @@ def _measured(folder: Path) -> list[Row]:
     fit = [(f"calibrate --trace {path} --run {run} --out {folder}/fitted", path)
            for path in (f"{folder}/trace.json", line, f"{folder}/log.txt")]  # fmt: skip
     found = [Row(command, path, 12) for command, path in fit]
-    return [*found, Row(fit[0][0], run, 8), Row(f"calibrate --rows {folder}/rows.json", f"{folder}/rows.json", 8)]
+    return [*found, Row(fit[0][0], run, 8)]
 
 
 def rows_of_theirs(folder: Path) -> list[Row]:

@@ -58,7 +58,6 @@ LINES = (
     *("plan --fixed {}", "plan --against {}", "plan --against {} --chip h100 --devices 4 --batch 8"),
     *("plan --model {} --chip h100 --devices 4 --batch 8", "plan --fixed {} --html page.html"),
     *("validate {}", "validate {} --best", "calibrate --trace {} --run {}", "calibrate {} --chip h100"),
-    "calibrate --rows {}",
     *("study check {}", "verify {}", "verify {} --study {}", "verify real --study {}", "explain {}", "report {}"),
     *("export {} --to megatron", "export {} --to chakra", "graph --model {}", "graph --model {} --check"),
     *("estimate --model {} --chip h100", "estimate --graph {} --chip h100", "schedule {}", "place {}"),

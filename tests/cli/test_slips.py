@@ -17,7 +17,6 @@ SLIPS = {
     "compare --run nowhere --chip h100": "--run: nowhere holds no finished run; give the folder of a search",
     "sweep --over training.devices=4,8": "there is no study and no --model",
     "front empty.toml --model gpt2-xl --of throughput,area": "a study and --model are given together; give one of them",
-    "calibrate --rows product": "--rows: unknown rows 'product'; did you mean 'products'? allowed: attention, coll",
     "graph --model llama3-8b --tensor -1": "--tensor: -1 is out of range; it must be at least 1",
     "new chip --area -5": "--area: '-5' cannot be used; give a number above 0 in mm2",
     "plan --model folder --chip h100 --devices 8 --batch 8": "folder: no bundled model is called that, and a folder is",

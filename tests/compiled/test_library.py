@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tools.kernels.build import compiled_room, stale_rooms
 
 from phaze.compiled.arguments import fits, key_of
-from phaze.compiled.build import compiled_room, stale_rooms
 from phaze.compiled.kernel import Kernel, njit
 from phaze.compiled.library import DESCRIPTION, PACKAGE, description, entry_of, library, library_serves, room_of
 from phaze.compiled.sources import sources_of, warming_modules

@@ -44,11 +44,21 @@ def test_an_unknown_part_and_a_wrong_limit_are_bad_input() -> None:
     assert done.returncode == 2 and "--limit" in done.stderr
 
 
-def test_the_former_command_names_the_one_of_now() -> None:
-    command = [sys.executable, "-m", "phaze", "bench", "placement"]
+@pytest.mark.parametrize(
+    ("line", "serves"),
+    [
+        ("bench placement", "make bench"),
+        ("validate --held-back", "tools.fits"),
+        ("validate --bands --write x.json", "tools.fits"),
+        ("calibrate --rows products", "tools.fits"),
+        ("kernels --rebuild --room cost", "make kernels"),
+    ],
+)
+def test_what_left_the_package_names_what_serves_now(line: str, serves: str) -> None:
+    command = [sys.executable, "-m", "phaze", *line.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "make bench" in done.stderr
+    assert serves in done.stderr and "it is no part of the package any more" in done.stderr
 
 
 @pytest.mark.slow

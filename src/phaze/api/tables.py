@@ -24,9 +24,6 @@ def validate(
     every: bool = False,
     best: bool = False,
     rediscovery: bool = False,
-    bands: bool = False,
-    write: str | Path | None = None,
-    held_back: bool = False,
     allow_code: bool = False,
 ) -> Shown:
     """Estimates against published figures, as ``phaze validate``.
@@ -40,9 +37,6 @@ def validate(
         every: Print every run too; the document always has them.
         best: The best plan for each job against the one that was run.
         rediscovery: The best chip within a real one's area and power instead.
-        bands: The error band of each kind of answer, and how many held-out runs lie inside, instead.
-        write: With ``bands``: the file that they go to.
-        held_back: Errors of fitted stacks and of the accuracy targets, fitted and on held-out runs, instead.
         allow_code: Let rows name Python code as their model, which then runs.
 
     Returns:
@@ -54,22 +48,14 @@ def validate(
         >>> [one["name"] for one in found["sets"]]
         ['korthikanti']
     """
-    alone = silicon + operators + rediscovery + bands + held_back + (rows is not None)
+    alone = silicon + operators + rediscovery + (rows is not None)
     if alone > 1 or (sets and alone):
-        remedy = "give a file, --set, --operators, --silicon, --rediscovery, --bands or --held-back"
+        remedy = "give a file, --set, --operators, --silicon or --rediscovery"
         raise InputError("", "more than one thing is chosen to validate", remedy)
-    if write is not None and not bands:
-        raise InputError("--write", "there are no bands to write", "give --bands too")
     from phaze.api import validated
 
     with on_standard_error() as progress:
         progress.step("phaze validate")
-        if bands:
-            return validated.bands_validated(None if write is None else Path(write), progress)
-        if held_back:
-            from phaze.api.held_back import held_back_validated
-
-            return held_back_validated(progress)
         if rediscovery:
             return validated.rediscovery_validated()
         if silicon:
@@ -91,8 +77,6 @@ def calibrate(
     out: str | Path | None = None,
     trace: Sequence[str | Path] = (),
     run: str | Path | None = None,
-    rows: Sequence[str | Path] = (),
-    only: str = "",
     allow_code: bool = False,
 ) -> Shown:
     """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
@@ -104,9 +88,6 @@ def calibrate(
         out: The chip file to write; with ``trace`` a folder.
         trace: Instead: profiler traces of some ranks of a run, or its log.
         run: With ``trace``: the run that was measured (``phaze.run/1``).
-        rows: Instead: files of ``phaze.rows/1``, or ``"products"``, ``"attention"``, ``"collectives"``,
-            or ``"stacks"`` for the bundled runs.
-        only: With ``rows``: only chips, kernels, clusters and stacks whose name contains this.
         allow_code: Let ``run`` name Python code as its model, which then runs.
 
     Returns:
@@ -128,19 +109,6 @@ def calibrate(
     """
     with on_standard_error() as progress:
         progress.step("phaze calibrate")
-        if rows:
-            if trace or any(given is not None for given in (measurements, chip, out, run)):
-                seen = "rows name their chips, and nothing is written"
-                raise InputError("--rows", seen, "give --rows and --only alone")
-            if "stacks" in map(str, rows):
-                from phaze.api.calibrate_stacks import calibrate_stacks
-
-                if len(rows) > 1:
-                    raise InputError("--rows", "stacks are fitted on whole runs", "give --rows stacks alone")
-                return calibrate_stacks(only, progress)
-            from phaze.api.calibrate_rows import calibrate_rows
-
-            return calibrate_rows([str(path) for path in rows], only, progress)
         operators, target, plan = (None if path is None else str(path) for path in (measurements, out, run))
         if trace or plan is not None:
             if operators is not None or chip is not None:

@@ -80,36 +80,6 @@ def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Shown:
     return Shown(document, show)
 
 
-def bands_validated(target: Path | None, progress: "Progress") -> Shown:
-    """How far answers of a kind may be off, written to a file if one is named."""
-    from phaze.evaluate.bands import BandsFile
-    from phaze.evaluate.memo import Memo
-    from phaze.files import write_whole
-    from phaze.validate.bands import bands_document, bands_text
-    from phaze.validate.held_back import HeldBack, bundled_rows, held_back
-    from phaze.validate.share_curves import curves_of
-    from phaze.validate.share_fit import Fits
-
-    rows, memo = bundled_rows(), Memo()
-    fits = Fits(curves_of(memo, lambda done, all_: progress.count(done, all_, "pricing runs at several shares")))
-    priced: list[HeldBack] = []
-    for done, row in enumerate(rows):
-        progress.count(done, len(rows), "pricing runs, each without its source")
-        priced += held_back(row, fits, memo)
-    document = bands_document(rows, priced)
-    if target is not None:
-        write_whole(target, bands_text(document))
-
-    def show(console: "Console") -> None:
-        from phaze.report.bands_sheet import show_bands
-
-        show_bands(console, BandsFile.model_validate(document))
-        if target is not None:
-            console.print(f"written: {target}", markup=False)
-
-    return Shown(document, show)
-
-
 def operators_validated() -> Shown:
     """Operators, collectives and layers beside measured ones."""
     from phaze.cost.accuracy import accuracy_rows

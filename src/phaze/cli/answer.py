@@ -24,6 +24,7 @@ from phaze.api.given import file_fault, option_of
 from phaze.api.values import NothingFitsError
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
+from phaze.cli.moved import refuse_moved
 from phaze.cli.output import UnwritableError, silence, unwritten
 from phaze.cli.stale import is_stale, remove_caches
 from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
@@ -196,6 +197,7 @@ def exit_code_of(app: typer.Typer, arguments: list[str], interrupted: Callable[[
     """
     as_json = "--json" in arguments
     try:
+        refuse_moved(arguments)
         code = app(args=arguments or ["--help"], prog_name="phaze", standalone_mode=False)
         sys.stdout.flush()
     except typer.Exit as stop:

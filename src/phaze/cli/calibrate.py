@@ -16,13 +16,6 @@ Traces = Annotated[
     list[str] | None,
     typer.Option("--trace", help="A PyTorch profiler trace (.json, .json.gz) of a rank, or a log; repeatable."),
 ]
-RowFiles = Annotated[
-    list[str] | None,
-    typer.Option("--rows", help="Files of phaze.rows/1, or the bundled products, attention, collectives, stacks."),
-]
-Only = Annotated[
-    str, typer.Option("--only", help="With --rows: only chips, kernels, clusters and stacks whose name contains this.")
-]
 RunPath = Annotated[str | None, typer.Option("--run", help="With --trace: the run that was measured (phaze.run/1).")]
 Out = Annotated[
     str | None, typer.Option(help="The chip file to write (CHIP-calibrated.toml); with --trace a folder (RUN-fitted).")
@@ -31,7 +24,7 @@ Out = Annotated[
 
 @asking(tables.calibrate)
 def calibrate(
-    measurements: Measurements, chip: ChipName, out: Out, trace: Traces, run: RunPath, rows: RowFiles, only: Only,
+    measurements: Measurements, chip: ChipName, out: Out, trace: Traces, run: RunPath,
     allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Fit a chip's constants to measured operators, or those of chip, network and stack to your own run.
@@ -39,6 +32,5 @@ def calibrate(
     A row is a GEMM (operator gemm; batch, m, n, k) or a vector operator (its kind; elements, rows) with its seconds.
     A trace or log of a run fits what it determines, lists what it does not, and writes files for phaze plan.
     Examples: phaze calibrate a100.csv --chip a100-80gb --out my-a100.toml ·
-    phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine ·
-    phaze calibrate --rows collectives · phaze calibrate --rows stacks
+    phaze calibrate --trace rank0.json.gz --trace rank1.json.gz --run run.json --out mine
     """

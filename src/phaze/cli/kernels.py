@@ -2,9 +2,7 @@
 
 import importlib
 import time
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from phaze.cli.answer import Answer, answering
 
@@ -17,11 +15,6 @@ if TYPE_CHECKING:
 @answering
 def kernels(
     *,
-    rebuild: Annotated[
-        bool,
-        typer.Option("--rebuild", help="Compile the shipped libraries that are not current (needs a C compiler)."),
-    ] = False,
-    room: Annotated[list[str] | None, typer.Option("--room", help="With --rebuild: only this one, e.g. cost.")] = None,
     progress: "Progress",
 ) -> Answer:
     """Compile and cache the kernels that the shipped library does not have for this Python and machine.
@@ -32,13 +25,6 @@ def kernels(
     from phaze.compiled.sources import kernel_files, warming_modules
 
     start = time.perf_counter()
-    if rebuild:
-        from phaze.compiled.build import rebuild as build
-
-        progress.step("compiling libraries for a generic CPU")
-        built = build(room or ())
-        words = f"recompiled: {', '.join(built) or 'nothing, all are current'}"
-        return Answer(({"rebuilt": built},), lambda console: console.print(words))
     files = kernel_files()
     missing = [name for name in files if not library_serves(name)]
     names = [name for name in warming_modules() if any(f.startswith(name.removesuffix("kernels")) for f in missing)]

@@ -16,7 +16,6 @@ Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1,
 
 def formats() -> "dict[str, Format]":
     """Every file format by its name."""
-    from phaze.cost.row_file import ROWS
     from phaze.evaluate.run_file import RUN
     from phaze.front.schema import FRONT
     from phaze.graph.store_check import FORMAT as GRAPH
@@ -36,7 +35,7 @@ def formats() -> "dict[str, Format]":
 
     clusters = (ACCELERATOR, CLUSTER_SPACE, NODE)
     hardware = (*clusters, CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
-    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, ROWS, RUN, STUDY, SWEEP, TENSOR_PLAN)
+    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 

@@ -92,4 +92,4 @@ PANELS: Final = (
     ),
 )
 # A command that set-up runs and --help does not list.
-HIDDEN: Final = ("kernels", "bench")
+HIDDEN: Final = ("kernels",)

@@ -15,16 +15,6 @@ Operators = Annotated[
 Rediscovery = Annotated[
     bool, typer.Option("--rediscovery", help="The best chip within a real one's area and power, against it.")
 ]
-Bands = Annotated[
-    bool, typer.Option("--bands", help="The error band of each kind of answer, and how many held-out runs lie inside.")
-]
-Write = Annotated[
-    str | None,
-    typer.Option("--write", metavar="FILE", help="With --bands: write them there, as data/bands.json has them."),
-]
-HeldBack = Annotated[
-    bool, typer.Option("--held-back", help="Errors of fitted stacks and of accuracy targets, fitted and held out.")
-]
 Rows = Annotated[str | None, typer.Argument(help="A CSV file of measured runs; default: the bundled ones.")]
 Datasheet = Annotated[bool, typer.Option("--datasheet", help="Chips and links from their data sheets, uncalibrated.")]
 Only = Annotated[list[str] | None, typer.Option("--set", help="Only this set of runs; repeatable.")]
@@ -35,10 +25,9 @@ Every = Annotated[bool, typer.Option("--rows", help="Show every run.")]
 @asking(tables.validate)
 def validate(
     rows: Rows, silicon: Silicon, operators: Operators, datasheet: Datasheet, sets: Only, every: Every, best: Best,
-    rediscovery: Rediscovery, bands: Bands, write: Write, held_back: HeldBack, allow_code: AllowCode,
+    rediscovery: Rediscovery, allow_code: AllowCode,
 ) -> None:  # fmt: skip
     """Compare estimates with published figures: whole training runs, operators, or silicon.
 
-    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best ·
-    phaze validate --bands · phaze validate --held-back
+    Examples: phaze validate · phaze validate --set sc21 --rows · phaze validate my_runs.csv · phaze validate --best
     """

@@ -15,7 +15,7 @@ of measured over predicted, from which follows the chance that a plan fits (:fun
 
     P(fits) = share of held-back runs whose measured / predicted is at most H / M,    H bytes there, M predicted
 
-The bands are data, ``data/bands.json``, made by ``phaze validate --bands --write FILE`` (:mod:`phaze.validate.bands`).
+The bands are data, ``data/bands.json``, made by ``python -m tools.fits bands --write FILE``.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Bands from held-back runs: weighted quantiles of their errors by kind, and the share of runs that lie inside.
 
-With e = |measured / predicted - 1| of the runs of a kind (:mod:`phaze.validate.held_back`), a source of n of them
+With e = |measured / predicted - 1| of the runs of a kind (:mod:`tools.fits.held_back`), a source of n of them
 weighing each 1 / sqrt(n), so that one large sweep does not speak for all laboratories,
 
     q(kind)        = least e at which the weight of the runs with errors up to it reaches the level of all
@@ -34,14 +34,14 @@ from phaze.errors import InputError
 from phaze.evaluate.bands import SHARE, Kind, wider
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.hardware.stack import Saves
-from phaze.validate.held_back import HeldBack
 from phaze.validate.rows import MeasuredRun
+from tools.fits.held_back import HeldBack
 
 LEAST_ROWS, LEAST_SOURCES, LEAST_OF_STACK = 5, 2, 20
 MANY_SOURCES = 4
 """Of a kind with a band of its own: below, one laboratory or a handful of runs would speak for it. From so many sources
 on a kind may have a narrower band than the next wider one."""
-COMMAND = "phaze validate --bands --write src/phaze/evaluate/data/bands.json"
+COMMAND = "python -m tools.fits bands --write src/phaze/evaluate/data/bands.json"
 LEVELS = tuple(round(0.80 + 0.01 * step, 2) for step in range(20))
 MOST_TIMES = 10
 """Of an error that sources have: beyond, they say nothing of each other."""

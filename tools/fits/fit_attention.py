@@ -22,9 +22,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.row_file import AttentionRows
 from phaze.graph.pairs import pairs
 from phaze.hardware.attention import AttentionRate
+from tools.fits.row_file import AttentionRows
 
 Floats = NDArray[np.float64]
 ROUNDS, NOTHING = 60, 1e-4

@@ -28,7 +28,7 @@ from phaze.graph.torch.source import named_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
 from phaze.graph.zoo import ZOO, Entry
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(store.__file__).parent / "data"
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 SHALLOW: Mapping[str, int] = MappingProxyType({"num_hidden_layers": 2, "n_layer": 2})
 """Sizes of a shallow copy. Encoder and decoder are traced whole: what all blocks read gets a gradient from each."""
@@ -224,7 +224,7 @@ def files() -> tuple[str, ...]:
 def rebuild(name: str) -> str:
     """The text of one file."""
     from phaze.graph.family import FAMILIES, UNGATED
-    from phaze.graph.torch.rebuild_family import rebuild_family
+    from tools.graphs.rebuild_family import rebuild_family
 
     return rebuild_family(name) if name in (*FAMILIES, UNGATED) else rebuild_model(name)
 
@@ -250,7 +250,3 @@ def main(names: Sequence[str]) -> int:
             failed |= not text
             sys.stderr.write(f"{name}: {fault or f'{len(text.encode())} bytes'}\n")
     return failed
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,18 +7,18 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tools.fits.bands import Speaking, bands_document, bands_text, counts, quantile, rows_digest
+from tools.fits.held_back import HeldBack, bundled_rows, held_back, held_back_stack
+from tools.fits.share_curves import curves_of
+from tools.fits.share_fit import Fits
+from tools.fits.sources import left_out, source_of
 
 from phaze.errors import InputError
 from phaze.evaluate.bands import SHARE, BandsFile, Kind, bundled_bands
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of
 from phaze.hardware.library import load_stack
-from phaze.validate.bands import Speaking, bands_document, bands_text, counts, quantile, rows_digest
-from phaze.validate.held_back import HeldBack, bundled_rows, held_back, held_back_stack
 from phaze.validate.sets import rows_of, set_named
-from phaze.validate.share_curves import curves_of
-from phaze.validate.share_fit import Fits
-from phaze.validate.sources import left_out, source_of
 
 ERRORS = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 2)), min_size=1, max_size=40)
 
@@ -115,13 +115,13 @@ def test_few_laboratories_may_widen_a_band_and_never_narrow_it() -> None:
 
 
 def test_the_bundled_bands_are_of_the_bundled_runs() -> None:
-    """Otherwise run ``phaze validate --bands --write src/phaze/evaluate/data/bands.json``."""
+    """Otherwise run ``python -m tools.fits bands --write src/phaze/evaluate/data/bands.json``."""
     assert bundled_bands().rows_digest == rows_digest(bundled_rows())
 
 
 @pytest.mark.slow
 def test_the_bundled_bands_are_current() -> None:
-    """Otherwise run ``phaze validate --bands --write src/phaze/evaluate/data/bands.json``."""
+    """Otherwise run ``python -m tools.fits bands --write src/phaze/evaluate/data/bands.json``."""
     rows, memo = bundled_rows(), Memo()
     fits = Fits(curves_of(memo))
     document = bands_document(rows, [one for row in rows for one in held_back(row, fits, memo)])

@@ -16,9 +16,9 @@ from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import Case, Shipped, model_at, pack, text_of
 from phaze.graph.torch.families import Gpt, Llama, Moe
 from phaze.graph.torch.program import Source
-from phaze.graph.torch.rebuild import RebuildError, difference, fit_case
 from phaze.graph.torch.source import gpt_source, llama_source, moe_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
+from tools.graphs.rebuild import RebuildError, difference, fit_case
 
 CHECKED = 2
 """Points that are traced and not fitted: they must come out."""

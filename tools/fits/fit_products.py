@@ -26,11 +26,11 @@ from phaze.cost.fitting import (
 )
 from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants
-from phaze.cost.row_file import ProductRows
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants, format_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import RECIPES
+from tools.fits.row_file import ProductRows
 
 LARGE_FLOP = 1e11
 """Products of training that software leaves a share of; smaller ones start up longer than they run."""

@@ -1,12 +1,12 @@
 """Measured runs priced as if their source had not been there: what bands are made of.
 
 What software leaves of a chip's rate (``software_share`` of a stack) is fitted on runs, so a run whose own share was is
-priced with the one that all other sources give (:meth:`phaze.validate.share_fit.Fits.held_back`): of other releases of
+priced with the one that all other sources give (:meth:`tools.fits.share_fit.Fits.held_back`): of other releases of
 its family, or of other families; a share that was ``assumed``, or that single kernels gave, stays. Not held back:
 ``host_time`` of eager stacks, which one source alone determines (docs/accuracy.md, held back by model), and what was
 chosen among few values after seeing runs.
 
-Runs that are left out: :func:`phaze.validate.sources.left_out`. Every run speaks for both kinds of chips: as its chip
+Runs that are left out: :func:`tools.fits.sources.left_out`. Every run speaks for both kinds of chips: as its chip
 is, and, were it unmeasured, from the data sheet.
 """
 
@@ -24,8 +24,8 @@ from phaze.hardware.stack import Saves, Stack
 from phaze.hardware.trust import chip_trust
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
-from phaze.validate.share_fit import Fits
-from phaze.validate.sources import left_out, share_is_fitted, source_of, usual_generation
+from tools.fits.share_fit import Fits
+from tools.fits.sources import left_out, share_is_fitted, source_of, usual_generation
 
 BASES: tuple[Basis, ...] = ("calibrated", "datasheet")
 

@@ -1,4 +1,4 @@
-"""Fits of files of measured operators (:mod:`phaze.cost.row_file`): the constants they give, and how far off they are.
+"""Fits of files of measured operators (:mod:`tools.fits.row_file`): the constants they give, and how far off they are.
 
 Rows are grouped by what they determine: a chip's products, a kernel of attention by family of chips, pass and head
 size, a level of a cluster. Each group is fitted alone, in the order of the files, so that nothing depends on what else
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phaze.cost.fit_attention import Kernel, RateFit, fit_kernel, kernels_of, seconds_of
-from phaze.cost.fit_collectives import LEAST_BYTES, Curve, errors, fit_level, with_constants
-from phaze.cost.fit_products import constants_in, fit_low, fit_plain, fit_share, measured_rows
 from phaze.cost.fitting import errors_of
-from phaze.cost.row_file import AttentionRows, CollectiveRows, ProductRows, RowFile
 from phaze.hardware.attention import AttentionRate, AttentionRates
 from phaze.hardware.attention_file import attention_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster
+from tools.fits.fit_attention import Kernel, RateFit, fit_kernel, kernels_of, seconds_of
+from tools.fits.fit_collectives import LEAST_BYTES, Curve, errors, fit_level, with_constants
+from tools.fits.fit_products import constants_in, fit_low, fit_plain, fit_share, measured_rows
+from tools.fits.row_file import AttentionRows, CollectiveRows, ProductRows, RowFile
 
 
 @dataclass(frozen=True, slots=True)

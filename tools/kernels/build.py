@@ -1,4 +1,4 @@
-"""``phaze kernels --rebuild``: compile kernels ahead of time into the libraries that are shipped, one for each room.
+"""Compile kernels ahead of time into the libraries that are shipped, one for each room.
 
 Only rooms whose sources changed are compiled. Two steps, the second a process for each room:
 
@@ -34,6 +34,7 @@ from phaze.files import write_whole
 
 # What the bytes of the library depend on, beside the sources and Python.
 TOOLS = ("numba", "llvmlite", "numpy")
+ROOT = Path(__file__).parents[2]
 
 
 def kernels() -> dict[str, dict[str, Kernel]]:
@@ -177,7 +178,9 @@ def compiled_room(room: str, types_of: dict[str, dict[str, list[Any]]], folder: 
         "PYTHONHASHSEED": "0",
         "PYTHONWARNINGS": "ignore",
     }
-    subprocess.run([sys.executable, "-m", "phaze.compiled.build", room, str(asked)], check=True, env=environment)
+    subprocess.run(
+        [sys.executable, "-m", "tools.kernels.build", room, str(asked)], check=True, env=environment, cwd=ROOT
+    )
     return folder / f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}"
 
 

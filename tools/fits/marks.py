@@ -2,7 +2,7 @@
 
 A mark is a statistic (median or mean of |ours / measured - 1|) over the stated runs of some sets, all or those in 16
 bits, without those whose network broke down. ``fitted``: priced with the bundled constants. ``held_back``: with those
-of all runs but the ones of the same source and model (:mod:`phaze.validate.share_fit`); a run that nothing was fitted
+of all runs but the ones of the same source and model (:mod:`tools.fits.share_fit`); a run that nothing was fitted
 on is the same in both.
 """
 
@@ -17,9 +17,9 @@ from phaze.hardware.library import read_stack
 from phaze.validate.predict import predict
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
-from phaze.validate.share_curves import Curve
-from phaze.validate.share_fit import Constants, Fits, Key
-from phaze.validate.sources import OPEN, left_out
+from tools.fits.share_curves import Curve
+from tools.fits.share_fit import Constants, Fits, Key
+from tools.fits.sources import OPEN, left_out
 
 Statistic = Literal["median", "mean"]
 

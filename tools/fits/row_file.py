@@ -1,8 +1,7 @@
 """Measured operators as files (``phaze.rows/1``): matrix products, attention kernels and collectives, each with its
-source. Those that bundled constants were fitted on lie in ``cost/data/rows``."""
+source. Those that bundled constants were fitted on lie in ``data``."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +9,7 @@ from pydantic import Field, model_validator
 
 from phaze import documents
 from phaze.cost.collective import Kind
-from phaze.documents import BytesPerSecond, Count, Document, Format, Positive
+from phaze.documents import BytesPerSecond, Count, Document, Positive
 from phaze.errors import unknown_name
 from phaze.files import is_path
 from phaze.hardware.attention import Generation
@@ -88,17 +87,12 @@ class RowFile(Document):
 
 def bundled_rows(name: str) -> RowFile:
     """One of the bundled files."""
-    where = f"cost/data/rows/{name}.json"
-    text = (files("phaze.cost") / "data" / "rows" / f"{name}.json").read_text(encoding="utf-8")
-    return documents.check(RowFile, documents.parse(text, "json", where), where)
+    return documents.load(RowFile, str(Path(__file__).parent / "data" / f"{name}.json"))
 
 
 def read_rows(paths: Sequence[str]) -> tuple[RowFile, ...]:
     """The files at ``paths``; a bundled one by its name."""
     for path in paths:
         if path not in BUNDLED and not is_path(path) and not Path(path).exists():
-            raise unknown_name("--rows", "rows", path, (*BUNDLED, "stacks"))
+            raise unknown_name("WHAT", "rows", path, (*BUNDLED, "stacks", "held-back", "bands"))
     return tuple(bundled_rows(path) if path in BUNDLED else documents.load(RowFile, path) for path in paths)
-
-
-ROWS = Format("phaze.rows/1", RowFile, "measured operators and collectives")

@@ -28,7 +28,7 @@ from phaze.placement.pipeline import fits
 from phaze.validate.predict import free_choices
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
-from phaze.validate.sources import FITTED, OPEN, left_out, share_is_fitted, source_of, usual_generation
+from tools.fits.sources import FITTED, OPEN, left_out, share_is_fitted, source_of, usual_generation
 
 Floats = NDArray[np.float64]
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 
 from phaze.report.terminal import paragraph, table
-from phaze.validate.marks import AT, Fitted, Reached, Spread
-from phaze.validate.share_curves import host_is_fitted
+from tools.fits.marks import AT, Fitted, Reached, Spread
+from tools.fits.share_curves import host_is_fitted
 
 
 def _figures(found: Spread) -> tuple[str, str, str]:

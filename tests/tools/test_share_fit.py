@@ -6,17 +6,17 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tools.fits.marks import MARKS, bundled_constants, by_weight, fitted_stacks, held_back_error, reached
+from tools.fits.share_curves import SHARES, Curve, curve_of, curves_of, speaks
+from tools.fits.share_fit import BEFORE, Fits
+from tools.fits.sources import share_is_fitted
 
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of
 from phaze.hardware.library import load_stack, preset_names, read_stack
-from phaze.validate.marks import MARKS, bundled_constants, by_weight, fitted_stacks, held_back_error, reached
 from phaze.validate.rows import read_rows
 from phaze.validate.sets import SETS, rows_of, set_named
-from phaze.validate.share_curves import SHARES, Curve, curve_of, curves_of, speaks
-from phaze.validate.share_fit import BEFORE, Fits
-from phaze.validate.sources import share_is_fitted
 from tests.validate.test_rows import changed
 
 
@@ -107,7 +107,7 @@ def test_a_plain_name_is_the_newest_release(plain: str, newest: str) -> None:
 
 @pytest.mark.slow
 def test_every_fitted_share_is_that_of_the_rule_and_aims_hold_held_back_too() -> None:
-    """Otherwise ``phaze calibrate --rows stacks`` shows what to put into the files."""
+    """Otherwise ``python -m tools.fits stacks`` shows what to put into the files."""
     memo = Memo()
     curves = curves_of(memo)
     fits = Fits(curves)

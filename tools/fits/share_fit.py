@@ -23,7 +23,7 @@ import numpy as np
 
 from phaze.evaluate.bands import family_of
 from phaze.hardware.library import DATED, read_stack
-from phaze.validate.share_curves import Curve, Floats, host_is_fitted
+from tools.fits.share_curves import Curve, Floats, host_is_fitted
 
 BEFORE = 1.0
 """Models that the release before counts for."""

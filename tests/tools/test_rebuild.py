@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.graphs.rebuild import DATA, difference, files, fit_case, rebuild
 
 from phaze.graph import sources, store, zoo
 from phaze.graph.fit import FitError
 from phaze.graph.ir import Attention
 from phaze.graph.sources import Request
 from phaze.graph.torch.named import NAMED
-from phaze.graph.torch.rebuild import DATA, difference, files, fit_case, rebuild
 from phaze.graph.torch.source import named_source
 from phaze.graph.torch.trace import trace_model
 

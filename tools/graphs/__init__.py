@@ -1,0 +1,1 @@
+"""Bundled graphs: every named model and family traced anew."""

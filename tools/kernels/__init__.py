@@ -1,0 +1,1 @@
+"""Object code of the compiled functions, as it is shipped."""
