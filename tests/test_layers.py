@@ -103,21 +103,6 @@ def test_a_heavy_library_stays_in_its_place() -> None:
     assert wrong == []
 
 
-# What a checker may import of phaze, beside what is true of the problem: prices are an input of both.
-CHECKERS = {
-    "schedule/check.py": ("phaze.schedule.problem.",),
-    "placement/check.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.check_"),
-    "placement/check_end.py": ("phaze.placement.problem.", "phaze.placement.check_layout."),
-    "placement/check_events.py": ("phaze.placement.check_split.",),
-    "placement/check_split.py": (),
-    "placement/check_waits.py": (
-        "phaze.placement.problem.",
-        "phaze.placement.layers.",
-        "phaze.placement.check_layout.",
-        "phaze.placement.check_end.",
-    ),
-    "placement/check_layout.py": ("phaze.placement.problem.", "phaze.placement.layers.", "phaze.placement.rules."),
-}
 # A run is verified without the modules that bound, open and order chips in a search or a front.
 VERIFIERS = tuple(
     name
@@ -144,22 +129,6 @@ SEARCHERS = tuple(
     }.items()
     for module in modules
 )
-
-
-def test_every_checker_is_held_to_it() -> None:
-    found = {name for name in NAMES if "check" in name.rsplit("/", maxsplit=1)[-1] and _room(name) in RANKS}
-    own = {name for name in found if _room(name) in ("schedule", "placement")}
-    assert own == set(CHECKERS)
-
-
-def test_a_checker_shares_no_code_with_a_solver() -> None:
-    wrong = [
-        f"{name} imports {imported}"
-        for name, allowed in CHECKERS.items()
-        for imported in _imports(SOURCE / name)
-        if imported.startswith("phaze.") and not imported.startswith(allowed)
-    ]
-    assert wrong == []
 
 
 def test_a_run_is_verified_without_what_searched_it() -> None:

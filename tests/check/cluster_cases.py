@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from phaze.check.graphs import Pass
 from phaze.check.job import Job, job_of
-from phaze.check.layers import LayerSeconds, RunGraph, RunLayer, Tie
-from phaze.check.passes import TimedPass
-from phaze.check.recompute import Mode
-from phaze.check.traced import NOTHING
+from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode, Tie
 from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_stack
@@ -21,7 +17,6 @@ from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.settings import families_of, stack_problem
 from phaze.placement.sharing import Sharing
 
-EMPTY = TimedPass(Pass((), (), ()), (), (), 0.0)
 MODES = ("none", "selective", "some", "full")
 FAMILIES: tuple[tuple[PipelineFamily, ...], ...] = (
     ("1f1b", "interleaved"), ("1f1b", "interleaved"), ("1f1b",), ("gpipe",), ("zb-h1",),
@@ -36,7 +31,7 @@ class Case:
 
     problem: Problem
     prices: LevelPrices
-    graph: RunGraph
+    graph: PlanGraph
     job: Job
     times: LayerSeconds
     hbm: tuple[float, float]
@@ -110,19 +105,22 @@ def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[Layer, Ext
     return layer, replace(own, more=(kept,))
 
 
-def _run_layer(layer: Layer, extra: Extra) -> RunLayer:
+def _run_layer(layer: Layer, extra: Extra) -> LayerBytes:
     saved = int(layer.activation_bytes)
     more = extra.more[0]
     modes = (
-        Mode("none", saved, 0, NOTHING),
-        Mode("selective", int(extra.selective_bytes or 0), 0, NOTHING),
-        Mode("some", int(more.bytes), int(more.live_bytes), NOTHING),
-        Mode("full", 0, 0, NOTHING),
+        StatedMode(saved),
+        StatedMode(int(extra.selective_bytes or 0)),
+        StatedMode(int(more.bytes), int(more.live_bytes)),
+        StatedMode(0),
     )
-    return RunLayer(
-        EMPTY, EMPTY, None, (None, None), modes, int(layer.parameter_bytes / 2), int(extra.live_bytes),
-        extra.buffer_bytes, int(layer.expert_bytes / 2),
-    )  # fmt: skip
+    return LayerBytes(
+        modes,
+        int(layer.parameter_bytes / 2),
+        int(extra.live_bytes),
+        extra.buffer_bytes,
+        int(layer.expert_bytes / 2),
+    )
 
 
 def case_of(rng: np.random.Generator, chain: bool) -> Case:
@@ -168,7 +166,7 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
         np.array([[getattr(layers[first[kind]], name)] for kind in order]) for name in ("forward_s", "backward_s")
     ]
     ties = [i for i, extra in enumerate(extras) if extra.tied]
-    graph = RunGraph(
+    graph = PlanGraph(
         tensor, 1, MODES, own, tuple(order.index(kind) for kind in kinds), tuple(block),
         any(extra.block for extra in extras), tuple(edges), (Tie(tuple(ties), 1),) if ties else (),
         context, expert,

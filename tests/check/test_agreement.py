@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from phaze.check import products, vectors, works
+from phaze.check.certified import plan_batch
 from phaze.check.graphs import Graph, Layer, Pass
 from phaze.check.placements import cuts_of, least_batch, stages_of
+from phaze.check.plan_graph import LayerSeconds, StatedMode
 from phaze.check.schedules import ideals_of, least, makespan, order_of, series, shortest_path
-from phaze.check.stages import Training, plan_seconds
+from phaze.check.stages import flat_job
 from phaze.cost import mapping, vector
 from phaze.cost.products import part_rows, parts_from, sweep_products
 from phaze.placement.layers import Layer as PlacedLayer
@@ -147,7 +149,14 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[Graph, np.ndarray, n
     nothing = Pass((), (), ())
     width = int(rng.choice([1, 2, 4]))
     layers = tuple(
-        Layer(str(k), nothing, nothing, int(rng.integers(0, 50)), int(rng.integers(0, 80)), bool(rng.random() < 0.7))
+        Layer(
+            name=str(k),
+            forward=nothing,
+            backward=nothing,
+            parameters=int(rng.integers(0, 50)),
+            modes=(StatedMode(int(rng.integers(0, 80))), StatedMode(0)),
+            sharded=bool(rng.random() < 0.7),
+        )
         for k in range(kinds)
     )
     calls = tuple(int(rng.integers(0, kinds)) for _ in range(count))
@@ -155,7 +164,9 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[Graph, np.ndarray, n
     pairs |= {(a, b) for b in range(count) for a in range(b) if rng.random() < 0.3}
     edges = tuple((a, b, float(rng.integers(0, 40))) for a, b in sorted(pairs))
     times = [np.array([[float(rng.integers(1, 30))] for _ in range(kinds)]) for _ in range(2)]
-    return Graph(width, 1, layers, calls, edges), times[0], times[1]
+    blocks = (False,) * count
+    graph = Graph(width, 1, ("none", "full"), layers, calls, blocks, False, edges, every_mode=True)
+    return graph, times[0], times[1]
 
 
 @pytest.mark.parametrize("count", [150, MANY])
@@ -176,8 +187,8 @@ def test_placements_take_what_phaze_says(count: int) -> None:
             link_bytes_per_s=3.0, optimizer="sgd", recompute=recompute,
         )  # fmt: skip
         found = fastest_plan(problem)
-        training = Training(devices, batch, 3.0, 4.0, 0.0, 0.0)
-        cuts = cuts_of(stages_of(graph), training, recompute, hbm)
+        job = flat_job(devices, batch, 3.0, 4.0)
+        cuts = cuts_of(stages_of(graph), job, recompute, hbm)
         bound = float(least_batch(cuts, forward, backward, np.full(1, 1e12))[0])
         if found is None:
             assert bound >= 1e12
@@ -186,7 +197,9 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         assert abs(bound - batch_s) <= 1e-9 * batch_s, (graph, recompute)
         stages = [[list(stage.layers), stage.recompute] for stage in found.stages]
         plan = {"data": found.data, "stages": stages}
-        seconds = plan_seconds(graph, training, plan, recompute, hbm, (forward, backward))
+        nothing = np.zeros_like(forward)
+        times = LayerSeconds(forward, backward, np.stack([nothing, forward]), nothing, True)
+        seconds = plan_batch(graph, job, plan, (recompute, (0,)), (hbm, np.inf), times)
         assert abs(seconds - batch_s) <= 1e-9 * batch_s
         goal = np.full(1, batch_s * float(rng.uniform(0.8, 1.2)))
         assert float(least_batch(cuts, forward, backward, goal, cheap=True)[0]) <= batch_s * (1 + 1e-9)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from phaze.check import cluster_products, network, recompute, traced
+from phaze.check.certified import plan_batch
 from phaze.check.labels import least_of_row
-from phaze.check.plans import plan_batch
 from phaze.check.reading import NotCoveredError
 from phaze.check.rows import Space
 from phaze.check.shapes import Chipwise, least_batches

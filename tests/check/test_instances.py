@@ -12,10 +12,10 @@ from examples.instances.make import HERE, PLACEMENTS, SCHEDULES
 from phaze.check.verdict import check
 from phaze.placement.profile import problem_of
 from phaze.placement.solve import fastest_plan
-from phaze.schedule.check import faults
 from phaze.schedule.files import load_problem
 from phaze.schedule.problem import Effort, Problem, Schedule, Slot
 from phaze.schedule.solve import solve
+from tests.check.documents import faults
 
 REMAKE = "run python -m examples.instances.make"
 

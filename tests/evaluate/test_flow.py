@@ -11,10 +11,10 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.answer import document_of
-from phaze.placement.check import objections
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.solve import fastest_plan
+from tests.check.documents import objections
 
 SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), load_stack("icml24"), "ideal")
 LINK = SETTING.cluster.levels[0].bandwidth_bytes_per_s

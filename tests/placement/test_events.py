@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.placement import check_events
-from phaze.placement.check_events import events_range, run_events
+from phaze.check import events as checked
+from phaze.check.events import events_range, run_events
+from phaze.check.families import Family as CheckedFamily
 from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Family
 
@@ -14,6 +15,7 @@ SECONDS = st.floats(0.0, 10.0)
 LONGER = st.floats(0.01, 10.0)
 PASSES = st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=8)
 NOTHING = np.empty((2, 0, 0))
+FAMILIES = (*map(CheckedFamily, ("1f1b", "gpipe")), *(CheckedFamily("interleaved", chunks) for chunks in (2, 3)))
 
 
 def formula_s(family: Family, passes: list[tuple[float, float]], rounds: int) -> float:
@@ -67,25 +69,29 @@ def test_events_of_the_checker_are_those_of_the_simulation(
 ) -> None:
     ahead, behind = (np.array(column) for column in zip(*passes, strict=True))
     rounds = laps * len(passes)
-    assert run_events(passes, rounds, 1, False) == pytest.approx(events(ahead, behind, rounds, NOTHING), rel=1e-12)
-    assert run_events(passes, rounds, 1, True) == pytest.approx(gpipe_events(ahead, behind, rounds, NOTHING), rel=1e-12)
+    thirds = [(*own, 0.0) for own in passes]
+    end_s = run_events(CheckedFamily("1f1b"), thirds, rounds)
+    assert end_s == pytest.approx(events(ahead, behind, rounds, NOTHING), rel=1e-12)
+    end_s = run_events(CheckedFamily("gpipe"), thirds, rounds)
+    assert end_s == pytest.approx(gpipe_events(ahead, behind, rounds, NOTHING), rel=1e-12)
     end_s = interleaved_events(np.stack([ahead, behind]), np.zeros((2, len(passes))), rounds, chunks, NOTHING)
-    assert run_events(passes, rounds, chunks, False) == pytest.approx(end_s, rel=1e-12)
+    assert run_events(CheckedFamily("interleaved", chunks), thirds, rounds) == pytest.approx(end_s, rel=1e-12)
     assert end_s >= rounds * (ahead + behind).max() * (1 - 1e-12)
 
 
 @given(
     st.lists(st.tuples(LONGER, LONGER), min_size=1, max_size=6),
     st.integers(1, 4),
-    st.sampled_from([(1, False), (1, True), (2, False), (3, False)]),
+    st.sampled_from(FAMILIES),
 )
 def test_events_too_many_to_run_end_where_it_is_proved(
-    passes: list[tuple[float, float]], laps: int, kind: tuple[int, bool]
+    passes: list[tuple[float, float]], laps: int, family: CheckedFamily
 ) -> None:
     rounds = laps * len(passes)
-    end_s = run_events(passes, rounds, *kind)
-    assert events_range(passes, rounds, *kind) == (end_s, end_s)
+    thirds = [(*own, 0.0) for own in passes]
+    end_s = run_events(family, thirds, rounds)
+    assert events_range(family, thirds, rounds) == (end_s, end_s)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check_events, "MOST_EVENTS", 0)
-        least_s, most_s = events_range(passes, rounds, *kind)
+        patch.setattr(checked, "MOST_EVENTS", 0)
+        least_s, most_s = events_range(family, thirds, rounds)
     assert least_s * (1 - 1e-12) <= end_s <= most_s * (1 + 1e-12)

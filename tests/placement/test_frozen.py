@@ -9,18 +9,18 @@ from math import inf
 import pytest
 
 from phaze.placement.answer import document_of
-from phaze.placement.check import objections
 from phaze.placement.frozen import Frozen
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem
 from phaze.placement.solve import fastest_plan
+from tests.check.documents import objections
+from tests.check.test_plan_lies import CHAIN, CLUSTER
 from tests.placement.placement_cases import (
     hybrid_problem,
     mixed_problem,
     random_icml24_problem,
     sharing_problem,
 )
-from tests.placement.test_lies import CHAIN, CLUSTER
 from tests.placement.test_solve import require_fastest
 
 MADE: dict[str, Callable[[int, bool], Problem]] = {

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.placement.answer import document_of
-from phaze.placement.check import objections
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
@@ -19,8 +18,9 @@ from phaze.placement.problem import Problem
 from phaze.placement.rules import GPIPE, interleaved
 from phaze.placement.simulate import timeline
 from phaze.placement.structure import StageCut
+from tests.check.documents import objections
+from tests.check.test_plan_fields import require_every_field_checked
 from tests.placement.placement_cases import random_cluster_problem
-from tests.placement.test_check import require_every_field_checked
 
 
 def random_plan(seed: int) -> tuple[Problem, Plan]:

@@ -8,12 +8,12 @@ import pytest
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster
 from phaze.placement.answer import document_of
-from phaze.placement.check import objections
 from phaze.placement.layout import Shape, boundary_levels, boundary_levels_of
 from phaze.placement.prices import RingPrices
 from phaze.placement.rules import Order
 from phaze.placement.sharing import REPLICAS, Sharing
 from phaze.placement.solve import fastest_plan
+from tests.check.documents import objections
 from tests.placement.placement_cases import interleaving_problem
 
 TWO = Cluster("two", "two levels", 32, (Level("node", "switch", 8, 10.0, 0.5), Level("net", "switch", 4, 2.0, 1.0)))

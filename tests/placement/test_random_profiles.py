@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.placement.answer import checked_document, document_of, place
-from phaze.placement.check import objections
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
@@ -17,6 +16,7 @@ from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.placement.solve import fastest_plan
 from phaze.placement.structure import StageCut
+from tests.check.documents import objections
 from tests.placement.profile_cases import random_profile
 
 

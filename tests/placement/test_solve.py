@@ -11,7 +11,6 @@ from phaze.documents import dumps
 from phaze.errors import InputError
 from phaze.placement import bottleneck_solver
 from phaze.placement.answer import document_of, place
-from phaze.placement.check import objections
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
@@ -20,6 +19,7 @@ from phaze.placement.profile import problem_of
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B
 from phaze.placement.settings import icml24_problem
 from phaze.placement.solve import OpenPlacement, fastest_at, fastest_plan
+from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 from tests.placement.placement_cases import (
     Published,

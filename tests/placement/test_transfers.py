@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phaze.check.events import run_events
+from phaze.check.families import Family as CheckedFamily
 from phaze.cost.memory import ParameterState
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_stack, preset_names
 from phaze.placement.answer import document_of
-from phaze.placement.check import objections
-from phaze.placement.check_events import run_events
 from phaze.placement.event_kernels import interleaved_events
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.layout import Shape, boundary_levels
@@ -38,6 +38,7 @@ from phaze.placement.simulate import message_seconds
 from phaze.placement.solve import fastest_plan
 from phaze.placement.stage_pace import paced_s
 from phaze.placement.structure import StageCut
+from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 
 NOTHING = np.empty((2, 0, 0))
@@ -127,7 +128,9 @@ def test_messages_of_the_checker_are_those_of_the_simulation(
     passes, sent, rounds = [row[:2] for row in rows], [row[2:] for row in rows], laps * len(rows)
     messages_s = message_seconds([ahead for ahead, _ in sent], [back for _, back in sent], chunks)
     end_s = interleaved_events(np.array(passes).T.copy(), messages_s, rounds, chunks, NOTHING)
-    assert run_events(passes, rounds, chunks, False, sent) == pytest.approx(end_s, rel=1e-12)
+    own = CheckedFamily("interleaved", chunks)
+    thirds = [(forward, backward, 0.0) for forward, backward in passes]
+    assert run_events(own, thirds, rounds, sent) == pytest.approx(end_s, rel=1e-12)
 
 
 @given(

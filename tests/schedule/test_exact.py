@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from phaze.schedule.check import faults
 from phaze.schedule.cpsat import solve_cpsat
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.schedule.problem import Operator, Problem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve, solve_part
+from tests.check.documents import faults
 from tests.schedule.cases import OPTIMA, brute_force, problem_of, random_problem
 
 

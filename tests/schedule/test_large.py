@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from phaze.schedule.check import faults
 from phaze.schedule.large import MOST_OPERATORS, solve_large
 from phaze.schedule.problem import Core, Operator, Problem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import solve
+from tests.check.documents import faults
 
 CORES: tuple[Core, ...] = ("tensor", "vector", "both", "none")
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from phaze.errors import InputError
-from phaze.schedule.check import faults
 from phaze.schedule.cpsat import solve_cpsat
 from phaze.schedule.files import load_problem
 from phaze.schedule.key import canonical
@@ -18,6 +17,7 @@ from phaze.schedule.part import in_turn, part_of
 from phaze.schedule.problem import Operator, Problem, Schedule
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import Known, Limits, solve, solve_part
+from tests.check.documents import faults
 from tests.schedule.cases import brute_force, brute_force_with_memory, ruled_problem
 
 FREER: tuple[Rules, ...] = ("serial", "companions", "links", "overlap")

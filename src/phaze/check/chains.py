@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from .intervals import Intervals, even
 from .job import Job, Shape, boundary_levels, step_bytes, synchronised
-from .layers import RunGraph
 from .network import transfer
+from .plan_graph import PlanGraph
 from .plans import around_bytes, gathered, reduced_block, sent_behind
 from .shapes import Chipwise
 
@@ -37,7 +37,7 @@ def _work(job: Job, own: Floats, waits: Floats, counts: Floats, whole: Floats) -
     return np.maximum(whole + shown * (counts @ waits), counts @ waits)
 
 
-def _transfers(graph: RunGraph, job: Job, shape: Shape) -> tuple[Floats, float]:
+def _transfers(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, float]:
     """Seconds at every boundary of the pipeline if it lies at each cut, [boundaries, cuts], and around the pipeline."""
     lanes, levels = shape.tensor if job.stack.scatters else 1, boundary_levels(job.network, shape)
     cuts = [sum(s for tail, head, s in graph.edges if tail < cut <= head) for cut in range(len(graph.calls) + 1)]
@@ -62,7 +62,7 @@ class _Timed:
 
 
 def _timed(
-    graph: RunGraph, own: Intervals, modes: tuple[int, ...], room: float, job: Job, shape: Shape, rounds: int,
+    graph: PlanGraph, own: Intervals, modes: tuple[int, ...], room: float, job: Job, shape: Shape, rounds: int,
     chip: Chipwise,
 ) -> _Timed:  # fmt: skip
     times, count, waits = chip.times, shape.stages, gathered(graph, job, shape)
@@ -100,7 +100,7 @@ def _timed(
 
 
 def least_of_chain(
-    graph: RunGraph, own: Intervals, modes: tuple[int, ...], room: float, job: Job, shape: Shape, rounds: int,
+    graph: PlanGraph, own: Intervals, modes: tuple[int, ...], room: float, job: Job, shape: Shape, rounds: int,
     chip: Chipwise, goal: float, undominated: Callable[[list[Label]], list[Label]],
 ) -> float:  # fmt: skip
     """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that."""

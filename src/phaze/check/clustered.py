@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .certified import PLAN, plan_batch
 from .cluster_costs import spread_seconds
 from .energy import Objective, prices_of
 from .job import Job, job_of
 from .labels import least_of_row
 from .layers import RunGraph, layer_joules, layer_seconds, run_graph, works_of
 from .operators import Constants, constants_of
-from .plans import PLAN, plan_batch, plan_joules
+from .plans import plan_joules
 from .reading import cover, listed, only, require, whole
 from .rows import Space
 from .shapes import Chipwise, Spent, least_batches

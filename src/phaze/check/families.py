@@ -1,6 +1,7 @@
 """Pipeline families under rules cluster (docs/placement.md, Families): laps x pace + share x sum D + ends.
 
     family            laps      share      D                                  in flight at stage s from the end
+    icml24            m + S - 1 0          T                                  s
     gpipe             m - 1     1          T, pace max F + max R              m
     1f1b              m - 1     1          T                                  min(m, s)
     interleaved v     m - 1/v   1/v        T                                  min(m, (2 (s - 1) + (v - 1) S + 1) / v)
@@ -49,16 +50,25 @@ class Family:
         return self.name in FOLDED
 
     @property
+    def published(self) -> bool:
+        """Whether it is counted as the ICML 2024 paper does."""
+        return self.name == "icml24"
+
+    @property
     def apart(self) -> bool:
         """Whether all forwards run before the backwards."""
         return self.name == "gpipe"
 
-    def laps(self, rounds: int) -> float:
-        """How often the pace counts."""
+    def laps(self, rounds: int, stages: int = 1) -> float:
+        """How often the pace counts; under the published rule for every stage beyond the first once more."""
+        if self.published:
+            return float(rounds + stages - 1)
         return float(rounds) if self.split else rounds - 1 / self.chunks
 
     def share(self, stages: int) -> float:
         """How much of the sum of D counts."""
+        if self.published:
+            return 0.0
         return (stages - 1) / stages if self.split else 1 / self.chunks
 
     def hides(self, stack_sends_beside: bool) -> bool:
@@ -80,6 +90,8 @@ class Family:
 
     def flying(self, rounds: int, number: int, stages: int) -> float:
         """Microbatches that the stage of a number, from the end, holds at once."""
+        if self.published:
+            return float(number)
         if self.apart:
             return float(rounds)
         if self.split:

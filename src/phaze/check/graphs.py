@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .plan_graph import LayerBytes, PlanGraph, StatedMode
 from .reading import RefusedError, cover, listed, number, require, whole
 from .traced import Trace, traced_layer
 from .works import NEVER, Operator, Work, needs_of, work_of
@@ -75,39 +76,37 @@ def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], groups: Any, r
     return Pass(tuple(operators), tuple(waits), works, tuple(tuple(module[i] for i in group) for group in listing))
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A distinct layer: both passes fused, and its sizes on one device."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer(LayerBytes):
+    """A distinct layer with both passes fused."""
 
     name: str
     forward: Pass
     backward: Pass
-    parameters: int
-    saved_bytes: int
-    sharded: bool
+
+    @property
+    def saved_bytes(self) -> float:
+        """Bytes that a microbatch keeps where nothing runs again."""
+        return self.modes[0].kept
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
-    """A model at one tensor width and microbatch: its layers, the calls of them, and bytes between calls."""
+class Graph(PlanGraph):
+    """A graph with the passes of its layers; a stage recomputes all of them or none."""
 
-    width: int
-    microbatch: int
     layers: tuple[Layer, ...]
-    calls: tuple[int, ...]
-    edges: tuple[tuple[int, int, float], ...]
 
 
 def _layer(table: Mapping[str, Any], groups: Any, residency: bool) -> Layer:
     traced, passes = traced_layer(table), listed(groups, "fusion", 2)
     cover(not traced.frozen, "weights that are not trained, under rules icml24")
     return Layer(
-        traced.name,
-        pass_of(traced.forward, traced.tensors, passes[0], residency),
-        pass_of(traced.backward, traced.tensors, passes[1], residency),
-        traced.parameters,
-        traced.saved_bytes,
-        traced.sharded,
+        modes=(StatedMode(traced.saved_bytes), StatedMode(0.0)),
+        parameters=traced.parameters,
+        sharded=traced.sharded,
+        name=traced.name,
+        forward=pass_of(traced.forward, traced.tensors, passes[0], residency),
+        backward=pass_of(traced.backward, traced.tensors, passes[1], residency),
     )
 
 
@@ -129,7 +128,15 @@ def graph_of(table: Mapping[str, Any], fusion: Any, residency: bool) -> Graph:
         layers = tuple(_layer(layer, own, residency) for layer, own in zip(table["layers"], groups, strict=True))
         calls, edges = chain_of(table)
         return Graph(
-            whole(table["tensor"], "tensor", 1), whole(table["microbatch"], "microbatch", 1), layers, calls, edges
+            tensor=whole(table["tensor"], "tensor", 1),
+            microbatch=whole(table["microbatch"], "microbatch", 1),
+            names=("none", "full"),
+            layers=layers,
+            calls=calls,
+            block=(False,) * len(calls),
+            equal=False,
+            edges=edges,
+            every_mode=True,
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
         raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None

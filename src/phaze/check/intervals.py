@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .job import Job, Shape
-from .layers import RunGraph
+from .plan_graph import PlanGraph
 from .plans import StageBytes, layer_bytes, stage_bytes
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ class Intervals:
     held: tuple[StageBytes, ...]
 
 
-def is_chain(graph: RunGraph) -> bool:
+def is_chain(graph: PlanGraph) -> bool:
     """Whether calls can run in one order alone, and parameters are shared, if at all, by its two ends."""
     follows = {(tail, head) for tail, head, _ in graph.edges}
     last = len(graph.calls) - 1
@@ -33,7 +33,7 @@ def is_chain(graph: RunGraph) -> bool:
     return ends and all((call, call + 1) in follows for call in range(last))
 
 
-def intervals_of(graph: RunGraph, job: Job) -> Intervals:
+def intervals_of(graph: PlanGraph, job: Job) -> Intervals:
     """Every stage of a chain."""
     count, kinds = len(graph.calls), len(graph.layers)
     tied = {call for tie in (*graph.ties, *graph.still) for call in tie.calls}

@@ -17,8 +17,7 @@ from .families import Family
 from .formats import Held, held_of
 from .network import Members, Network, collective, network_of, strided
 from .reading import cover, listed, number, require, whole
-from .stack import Stack, stack_of
-from .stages import TRAINING
+from .stack import TRAINING, Stack, stack_of
 
 Floats = NDArray[np.float64]
 Size = tuple[Floats, Floats]
@@ -168,7 +167,8 @@ def experts_by_level(network: Network, shape: Shape) -> Members:
 
 def boundary_levels(network: Network, shape: Shape) -> list[int]:
     """The innermost level that holds both sides of each boundary, in every replica."""
-    sizes = network.groups()
+    every = shape.width * shape.stages * shape.data
+    sizes = [min(size, every) for size in network.groups()]
     if len(sizes) == 1:
         return [0] * (shape.stages - 1)
     wide = shape.width * (shape.data if shape.order == "data" else 1)

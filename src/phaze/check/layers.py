@@ -11,6 +11,7 @@ from .formats import in_format
 from .graphs import Pass, chain_of, pass_of
 from .job import Job
 from .passes import TimedPass, timed
+from .plan_graph import LayerBytes, LayerSeconds, PlanGraph, Tie
 from .reading import RefusedError, cover, listed, require, whole
 from .recompute import Mode, Modes, gradient_elements, offered
 from .softmaxes import with_plain_softmaxes
@@ -23,25 +24,17 @@ HOST_SHARE = 0.85
 """Of the host link that offload reaches: docs/plan.md."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunLayer:
-    """A distinct layer: forward, backward, what each mode runs again (None: nothing, or a share of the forward pass),
-    parameters, bytes in each mode: kept by a microbatch, and beside that while backward runs; logits, buffers;
-    parameters of experts that ranks share out; gradients of inputs and of weights apart; weights that are not trained,
-    and those of experts among them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLayer(LayerBytes):
+    """A distinct layer with its passes: forward, backward, what each mode runs again (None: nothing, or a share of the
+    forward pass), gradients of inputs and of weights apart."""
 
+    modes: tuple[Mode, ...]
     forward: TimedPass
     backward: TimedPass
-    trimmed: TimedPass | None
-    again: tuple[TimedPass | None, ...]
-    modes: tuple[Mode, ...]
-    parameters: int
-    logit_bytes: int
-    buffer_bytes: float
-    experts: int = 0
+    trimmed: TimedPass | None = None
+    again: tuple[TimedPass | None, ...] = ()
     halves: tuple[TimedPass, TimedPass] | None = None
-    frozen: int = 0
-    frozen_experts: int = 0
 
     @property
     def passes(self) -> tuple[TimedPass, ...]:
@@ -51,38 +44,10 @@ class RunLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
-    """Elements that several calls share."""
+class RunGraph(PlanGraph):
+    """A graph with the passes of its layers."""
 
-    calls: tuple[int, ...]
-    elements: int
-
-
-@dataclass(frozen=True, slots=True)
-class RunGraph:
-    """A model at one width and microbatch: layers, the modes of recompute, calls, which of them are blocks, bytes
-    between calls, ties. ``equal``: the blocks stand in a row and are one like the other; ``context``: ranks that share
-    a sequence, ``group``: that share out experts; ``low``: what is sent of a gathered weight; ``still``: ties that are
-    not trained."""
-
-    tensor: int
-    microbatch: int
-    names: tuple[str, ...]
     layers: tuple[RunLayer, ...]
-    calls: tuple[int, ...]
-    block: tuple[bool, ...]
-    equal: bool
-    edges: tuple[tuple[int, int, float], ...]
-    ties: tuple[Tie, ...]
-    context: int = 1
-    group: int = 1
-    low: float = 1.0
-    still: tuple[Tie, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Devices of a stage."""
-        return self.tensor * self.context
 
 
 def _needed_again(layer: TracedLayer) -> Trace:
@@ -146,10 +111,19 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], groups: Any, resi
         halves = run(apart[0], chosen[0], True), run(apart[1], chosen[1], True)
     buffers = stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0
     return RunLayer(
-        forward, backward, None if trimmed is None else made[3], (selective, *more),
-        (modes.of("none"), *found, full), layer.parameters, modes.logit_bytes, buffers, layer.experts, halves,
-        layer.frozen, layer.frozen_experts,
-    )  # fmt: skip
+        modes=(modes.of("none"), *found, full),
+        parameters=layer.parameters,
+        logit_bytes=modes.logit_bytes,
+        buffer_bytes=buffers,
+        experts=layer.experts,
+        frozen=layer.frozen,
+        frozen_experts=layer.frozen_experts,
+        forward=forward,
+        backward=backward,
+        trimmed=None if trimmed is None else made[3],
+        again=(selective, *more),
+        halves=halves,
+    )
 
 
 def _blocks(table: Mapping[str, Any], calls: Sequence[int]) -> list[int]:
@@ -219,23 +193,6 @@ def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, residency: bool) 
 def works_of(graph: RunGraph) -> list[Work]:
     """Every work of its passes."""
     return [work for layer in graph.layers for own in layer.passes for work in own.own.works]
-
-
-@dataclass(frozen=True, slots=True)
-class LayerSeconds:
-    """Seconds of the layers of a graph on every chip, [layers, chips]; of modes [modes, layers, chips]; of ``backward``
-    those of gradients of weights. ``exact``: no bounds."""
-
-    forward: Floats
-    backward: Floats
-    again: Floats
-    weight: Floats
-    exact: bool
-
-    def taken(self, index: NDArray[np.int64]) -> "LayerSeconds":
-        """On some of the chips."""
-        own = self.forward[:, index], self.backward[:, index], self.again[:, :, index], self.weight[:, index]
-        return LayerSeconds(*own, self.exact)
 
 
 @dataclass(frozen=True, slots=True)

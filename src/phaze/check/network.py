@@ -15,7 +15,7 @@ sum (e - 1) steps; of their bandwidth they use the axes in use, half of one that
 all-reduce scatters and gathers S inside and reduces S / members across.
 
 The library ``nccl`` has no halving-doubling, no level after level, small for an all-reduce alone, and an exchange
-begins its messages two at a time.
+begins its messages two at a time. The library ``rings`` knows the first way alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,10 +80,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The levels of a cluster, innermost first, and whether its library is ``nccl``."""
+    """The levels of a cluster, innermost first, and the library that runs its collectives."""
 
     levels: tuple[Level, ...]
-    nccl: bool = False
+    library: str = "any"
 
     def at_links(self, bandwidth: float) -> "Network":
         """With another bandwidth of the innermost level."""
@@ -100,17 +100,17 @@ class Network:
 
 def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
     """The network of a machine."""
-    cover(basis in ("ideal", "datasheet", "calibrated"), f"the basis {basis}")
+    cover(basis in ("ideal", "datasheet", "calibrated", "rings"), f"the basis {basis}")
     levels = []
     for table in listed(cluster["levels"], "levels"):
         level = only(table, "levels", LEVEL)
-        kind, size = str(level["kind"]), whole(level["size"], "levels.size", 1)
+        kind, size = "switch" if basis == "rings" else str(level["kind"]), whole(level["size"], "levels.size", 1)
         cover(kind in ("switch", "ring", "torus"), f"a level of kind {kind[:20]}")
         shape = tuple(whole(extent, "levels.shape", 1) for extent in listed(level["shape"], "levels.shape"))
         require(kind != "torus" or int(np.prod(shape)) == size, "levels.shape: it has not the level's members")
         axes: tuple[int, ...] = shape if kind == "torus" else (size,) if kind == "ring" else ()
         latency = number(level["latency_s"], "latency")
-        said: dict[str, Any] = dict(zip(REACHED, IDEAL if basis == "ideal" else DATASHEET, strict=True))
+        said: dict[str, Any] = dict(zip(REACHED, IDEAL if basis in ("ideal", "rings") else DATASHEET, strict=True))
         given = set(level["calibration"])
         # Answers of version 1 and before know the first five alone.
         require(set(REACHED[:5]) <= given <= set(said), "levels.calibration: other keys")
@@ -125,7 +125,7 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
     require(bool(levels), "levels: there is none")
     library = cluster.get("library", "any")
     cover(library in ("any", "nccl"), "the library of a cluster")
-    return Network(tuple(levels), library == "nccl")
+    return Network(tuple(levels), "rings" if basis == "rings" else library)
 
 
 def neighbours(network: Network, ranks: int) -> Members:
@@ -163,13 +163,15 @@ class _Stretch:
     alone: bool
 
 
-def _one(kind: str, own: _Stretch, size: Floats, nccl: bool) -> Floats:
+def _one(kind: str, own: _Stretch, size: Floats, library: str) -> Floats:
     """The best way over one level, or several as one."""
     level, n = own.level, own.n
     rounds, share = 2.0 if kind == "all_reduce" else 1.0, (n - 1) / n
     added, reduces = 0.5 * rounds * size / level.local, kind == "all_reduce"
     begun, sent = rounds * 0.5 * level.start, level.cut(rounds * size * share / own.rate)
-    best = begun + rounds * own.ring + sent + added
+    best, nccl = begun + rounds * own.ring + sent + added, library == "nccl"
+    if library == "rings":
+        return np.asarray(best)
     if own.alone and own.switch and n & (n - 1) == 0 and not nccl:
         best = np.minimum(best, begun + rounds * log2(n) * level.latency + sent + added)
     if reduces and own.switch:
@@ -204,13 +206,13 @@ def collective(network: Network, kind: str, members: Members, size: Floats, rank
     steps = sum(extent - 1 for extent in extents) if kinds == {"torus"} else ranks - 1
     ring, tree = steps * outer.latency, log2(ranks) * outer.latency
     switch = kinds == {"switch"} or len(kinds) > 1
-    best = _one(kind, _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1), size, network.nccl)
-    if len(used) > 1 and not network.nccl:
+    best = _one(kind, _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1), size, network.library)
+    if len(used) > 1 and network.library == "any":
         total, left = np.zeros_like(size), size
         for own in used:
             inner = kind == "all_reduce" and own is not used[-1]
             for step in ("reduce_scatter", "all_gather") if inner else (kind,):
-                total = total + _one(step, own, left, network.nccl)
+                total = total + _one(step, own, left, network.library)
             left = left / own.n
         best = np.minimum(best, total)
     return np.where(size > 0, best, 0.0)
@@ -240,7 +242,7 @@ def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool)
         sent = [own * (members[0] - 1) / members[0], *(size / own * ranks / members[0] * reached for size in sent[1:])]
     # On a ring or torus a byte goes a quarter of the way around on the average, a message half of it at most.
     late = max(level.start / 2 + (n / 2 if level.axes else 1.0) * level.latency for level, n in used)
-    if network.nccl:
+    if network.library == "nccl":
         late = max(late, *(0.5 * (n - 1) * level.latency for level, n in used))
     rows = [(own, level, n) for own, level, n in zip(sent, network.levels, members, strict=True) if n > 1]
     wires = [(level, own * (max(1.0, n / 4) if level.axes else 1.0) / level.rate) for own, level, n in rows]

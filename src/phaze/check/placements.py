@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graphs import Graph
+from .job import Job
 from .reading import cover
-from .stages import SENT_BYTES, Stage, Training, last_number, stage_of, stage_seconds
+from .stages import SENT_BYTES, Stage, last_number, stage_of, stage_seconds
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -48,7 +49,7 @@ class Cuts:
     """What of a graph's placement depends on no chip."""
 
     graph: Graph
-    training: Training
+    job: Job
     recompute: str
     stages: tuple[Stage, ...]
     firsts: tuple[Cut, ...]
@@ -58,7 +59,7 @@ class Cuts:
 
     @property
     def microbatches(self) -> int:
-        return self.training.microbatches(self.graph.microbatch)
+        return self.job.microbatches(self.graph.microbatch)
 
     def devices(self, stages: int, unsplit: int) -> int:
         """Devices of a replica."""
@@ -66,7 +67,7 @@ class Cuts:
 
     def most_replicas(self, stages: int, unsplit: int) -> int:
         """Replicas that the devices allow and the microbatches can use."""
-        return min(self.training.devices // self.devices(stages, unsplit), self.microbatches)
+        return min(self.job.devices // self.devices(stages, unsplit), self.microbatches)
 
 
 def _closed(graph: Graph) -> list[int]:
@@ -116,12 +117,12 @@ def stages_of(graph: Graph) -> Stages:
     return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(rows))
 
 
-def cuts_of(found: Stages, training: Training, recompute: str, hbm_bytes: float) -> Cuts:
+def cuts_of(found: Stages, job: Job, recompute: str, hbm_bytes: float) -> Cuts:
     """The stages that fit somewhere."""
     graph, fits = found.graph, list[tuple[int, int]]()
     for own in found.stages:
-        plain = last_number(own, training, hbm_bytes, False)
-        again = 0 if recompute == "none" else last_number(own, training, hbm_bytes, True)
+        plain = last_number(own, job, hbm_bytes, False)
+        again = 0 if recompute == "none" else last_number(own, job, hbm_bytes, True)
         fits.append((min(plain, 1) if recompute == "full" else plain, again))
     inner: list[list[Cut]] = [[] for _ in found.sizes]
     for at, to, number in found.rows:
@@ -129,7 +130,7 @@ def cuts_of(found: Stages, training: Training, recompute: str, hbm_bytes: float)
             inner[at].append(Cut(at, to, number, *fits[number]))
     unsplit = 0 if graph.width == 1 else sum(not graph.layers[kind].sharded for kind in graph.calls)
     firsts, every = tuple(inner[-1]), tuple(map(tuple, inner))
-    return Cuts(graph, training, recompute, found.stages, firsts, every, found.sizes, unsplit)
+    return Cuts(graph, job, recompute, found.stages, firsts, every, found.sizes, unsplit)
 
 
 def _floors(cuts: Cuts, forward: Floats, backward: Floats) -> Floats:
@@ -142,7 +143,7 @@ def _floors(cuts: Cuts, forward: Floats, backward: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             again = np.nan_to_num(1.0 + forward / both, nan=1.0)[often > 0].min(axis=0)
     first = min(SENT_BYTES * cuts.stages[cut.stage].parameters for cut in cuts.firsts) if cuts.firsts else 0.0
-    wait = 4.0 * first / cuts.training.link
+    wait = 4.0 * first / cuts.job.stack.link
     found = np.full((count, both.shape[1]), np.inf)
     for stages in range(1, count + 1):
         most = max((cuts.most_replicas(stages, q) for q in range(min(cuts.unsplit, stages) + 1)), default=0)
@@ -185,7 +186,7 @@ def _over_degrees(
 
 def _seconds(cuts: Cuts, forward: Floats, backward: Floats) -> tuple[list[Floats], list[Floats]]:
     """Every stage on every chip, plain and recomputing."""
-    link = cuts.training.link
+    link = cuts.job.stack.link
     plain = [stage_seconds(stage, forward, backward, link, False) for stage in cuts.stages]
     if cuts.recompute == "none":
         return plain, plain
@@ -227,7 +228,8 @@ def _best(cuts: Cuts, forward: Floats, backward: Floats, most: int, goal: Floats
     best, m = np.full(forward.shape[1], np.inf), cuts.microbatches
     for cut in cuts.firsts:
         stage = cuts.stages[cut.stage]
-        wait, bare = 4.0 * SENT_BYTES * stage.parameters / cuts.training.link, int(cuts.unsplit > 0 and not stage.split)
+        wait = 4.0 * SENT_BYTES * stage.parameters / cuts.job.stack.link
+        bare = int(cuts.unsplit > 0 and not stage.split)
         if cut.after == 0:
             if cut.plain_until >= 1 and (replicas := cuts.most_replicas(1, bare)) >= 1:
                 alone, one = seconds[0][cut.stage][None, :], np.ones(1)

@@ -1,4 +1,4 @@
-"""The price of a plan under rules cluster, after every rule has been checked (docs/placement.md, Rules cluster)."""
+"""What the price of a plan is made of: bytes of stages, transfers, collectives (docs/placement.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .families import Family, families_of
-from .job import Job, Shape, Size, boundary_levels, over_replicas, step_bytes, synchronised
-from .layers import LayerJoules, LayerSeconds, RunGraph
+from .job import Job, Shape, Size, boundary_levels, over_replicas
+from .layers import LayerJoules
 from .network import collective, transfer
-from .reading import listed, require, whole
+from .plan_graph import LayerSeconds, PlanGraph
 
 Floats = NDArray[np.float64]
-PLAN = ("graph", "recompute", "zero", "data", "order", "family", "chunks", "stages")
+Counts = tuple[float | Floats, float | Floats, float | Floats, float | Floats]
+"""Dense parameters, those of them that are whole at once, experts, and the most of a layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,43 +36,84 @@ class StageBytes:
     frozen_experts: float | Floats
     frozen_most: float | Floats
 
+    def terms(self, job: Job, shape: Shape, flying: float | Floats) -> dict[str, Floats]:
+        """Bytes on a device by what they are for; ``flying``: microbatches in flight."""
+        held = job.held
+        still = self._shared(held.weight, shape.zero == 3, shape, self._frozen)
+        return {
+            "parameters": self._shared(held.weight, shape.zero >= 3, shape, self._trained) + still,
+            "gradients": self._shared(held.gradient, shape.zero >= 2, shape, self._trained) + self.buffers,
+            "optimizer": self._stepped(held.optimizer, shape),
+            "activations": np.asarray(self.kept + self.live),
+            "in_flight": np.asarray((flying - 1) * self.kept),
+            "reserve": np.asarray(job.stack.reserve),
+        }
+
+    @property
+    def _trained(self) -> Counts:
+        return self.parameters - self.experts, self.largest, self.experts, self.most_experts
+
+    @property
+    def _frozen(self) -> Counts:
+        return self.frozen, self.frozen_largest, self.frozen_experts, self.frozen_most
+
+    def _shared(self, each: float, shared: bool, shape: Shape, counts: Counts) -> Floats:
+        """``each`` byte of a parameter: of all but the largest layer over the ranks that share it out, of that in full;
+        of dense ones and of experts."""
+        dense, largest, experts, most = counts
+        ranks, apart = (shape.sharers, max(1.0, shape.experts_alike)) if shared else (1, 1.0)
+        return np.asarray(each * ((dense - largest) / ranks + largest + (experts - most) / apart + most))
+
+    def _stepped(self, each: float, shape: Shape) -> Floats:
+        """``each`` byte of the optimizer's state of a parameter."""
+        ranks, apart = (shape.sharers, max(1.0, shape.experts_alike)) if shape.zero else (1, 1.0)
+        return np.asarray(each * ((self.parameters - self.experts) / ranks + self.experts / apart))
+
     def needed(self, job: Job, shape: Shape, flying: float | Floats) -> Floats:
         """Bytes on a device beside the reserve."""
-        total, held = np.zeros(()), job.held
-        dense = self.parameters - self.experts
-        parts = (dense, self.largest, shape.sharers), (self.experts, self.most_experts, max(1.0, shape.experts_alike))
-        for each, stage, working in ((held.weight, 3, True), (held.gradient, 2, True), (held.optimizer, 1, False)):
-            for count, largest, ranks in parts:
-                shared = ranks if shape.zero >= stage else 1
-                total = total + each * (count / shared + (largest * (1 - 1 / shared) if working else 0.0))
-        still = (self.frozen, self.frozen_largest), (self.frozen_experts, self.frozen_most)
-        for (count, largest), (_, _, ranks) in zip(still, parts, strict=True):
-            total = total + held.weight * (largest + (count - largest) / (ranks if shape.zero == 3 else 1))
-        return np.asarray(total + self.buffers + flying * self.kept + self.live)
+        terms = self.terms(job, shape, flying)
+        return np.asarray(sum(size for name, size in terms.items() if name != "reserve"))
 
     def size(self, job: Job) -> Size:
         """Bytes of dense parameters and of experts."""
         return np.asarray(job.held.sent * (self.parameters - self.experts)), np.asarray(job.held.sent * self.experts)
 
 
-def layer_bytes(graph: RunGraph, call: int, mode: int) -> tuple[float, float]:
-    """What a call keeps for each microbatch, and holds beside that while its backward runs. Only blocks recompute; a
-    full recompute keeps what enters."""
+def layer_bytes(graph: PlanGraph, call: int, mode: int) -> tuple[float, float]:
+    """What a call keeps for each microbatch, and holds beside that while its backward runs; a full recompute keeps what
+    enters."""
     layer, last = graph.layers[graph.calls[call]], len(graph.names) - 1
     every = float(layer.modes[0].kept)
+    if mode == 0:
+        return every, float(layer.logit_bytes)
     if mode == last:
         kept = sum(size for _, head, size in graph.edges if head == call)
         return kept, max(0.0, every - kept) + layer.logit_bytes
-    if mode == 0 or not graph.block[call]:
+    if not graph.recomputes(call):
         return every, float(layer.logit_bytes)
     own = layer.modes[mode]
     kept = min(float(own.kept), every)
     return kept, (every - kept if mode == 1 else float(own.live)) + layer.logit_bytes
 
 
-def stage_bytes(graph: RunGraph, job: Job, calls: Sequence[int], mode: int) -> StageBytes:
+def _activations(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) -> tuple[float, float]:
+    """What a stage keeps for each microbatch, and holds beside that."""
+    own = [graph.layers[graph.calls[call]] for call in calls]
+    rows = [layer_bytes(graph, call, mode) for call in calls]
+    if not job.stack.arriving:
+        return sum(kept for kept, _ in rows), max(live for _, live in rows)
+    inside = set(calls)
+    kept = sum(kept for kept, _ in rows)
+    if mode == len(graph.names) - 1:
+        kept = sum(size for tail, head, size in graph.edges if head in inside and tail not in inside)
+    every = sum(float(layer.modes[0].kept) for layer in own)
+    return kept, every - kept + max(layer.logit_bytes for layer in own)
+
+
+def stage_bytes(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) -> StageBytes:
     """The bytes of a stage, its calls in the order in which they run."""
-    inside, own = set(calls), [graph.layers[graph.calls[call]] for call in calls]
+    inside, kinds = set(calls), {graph.calls[call] for call in calls}
+    own = [graph.layers[graph.calls[call]] for call in calls]
     twice = sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in graph.ties)
     dense, experts = [layer.parameters - layer.experts for layer in own], [layer.experts for layer in own]
     largest = max(dense)
@@ -81,22 +123,33 @@ def stage_bytes(graph: RunGraph, job: Job, calls: Sequence[int], mode: int) -> S
     still = [layer.frozen - layer.frozen_experts for layer in own]
     again = sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in graph.still)
     frozen = sum(still) - again
-    held = [layer_bytes(graph, call, mode) for call in calls]
-    buffers = sum(graph.layers[kind].buffer_bytes for kind in {graph.calls[call] for call in calls})
+    buffers = dict[tuple[str, int], float]()
+    for kind in kinds:
+        layer = graph.layers[kind]
+        name = ("layer", kind) if layer.buffer_kind is None else ("kind", layer.buffer_kind)
+        buffers[name] = layer.buffer_bytes
+    kept, live = _activations(graph, job, calls, mode)
     return StageBytes(
-        sum(dense) + sum(experts) - twice, sum(experts), largest, max(experts), buffers,
-        sum(kept for kept, _ in held), max(live for _, live in held),
-        frozen, min(frozen, max(still) * (2 if paired else 1)),
-        sum(layer.frozen_experts for layer in own), max(layer.frozen_experts for layer in own),
-    )  # fmt: skip
+        parameters=sum(dense) + sum(experts) - twice,
+        experts=sum(experts),
+        largest=largest,
+        most_experts=max(experts),
+        buffers=sum(buffers.values()),
+        kept=kept,
+        live=live,
+        frozen=frozen,
+        frozen_largest=min(frozen, max(still) * (2 if paired else 1)),
+        frozen_experts=sum(layer.frozen_experts for layer in own),
+        frozen_most=max(layer.frozen_experts for layer in own),
+    )
 
 
-def crossing_bytes(graph: RunGraph, owner: Mapping[int, int], boundary: int) -> float:
+def crossing_bytes(graph: PlanGraph, owner: Mapping[int, int], boundary: int) -> float:
     """Bytes of all edges from before a boundary to behind it."""
     return sum(size for tail, head, size in graph.edges if owner[tail] <= boundary < owner[head])
 
 
-def around_bytes(graph: RunGraph) -> float:
+def around_bytes(graph: PlanGraph) -> float:
     """The most bytes between two blocks in the order of calls."""
     blocks = [at for at, own in enumerate(graph.block) if own and graph.equal]
     first, last = (blocks[0], blocks[-1]) if blocks else (0, len(graph.calls) - 1)
@@ -104,7 +157,7 @@ def around_bytes(graph: RunGraph) -> float:
     return max(cuts, default=0.0)
 
 
-def moves(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> list[float]:
+def moves(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> list[float]:
     """Seconds of a microbatch's transfers at every boundary, a pass; first and last the way around."""
     lanes, levels = shape.tensor if job.stack.scatters else 1, boundary_levels(job.network, shape)
     chunks = shape.family.chunks
@@ -112,6 +165,8 @@ def moves(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> 
     def seconds(level: int, size: float) -> float:
         return float(transfer(job.network, level, np.array([size / lanes]))[0])
 
+    if job.stack.arriving:
+        return [0.0] * (shape.stages + 1)
     inner = [chunks * seconds(level, crossing_bytes(graph, owner, at)) for at, level in enumerate(levels)]
     goes = chunks > 1 and not shape.family.folded
     around = (chunks - 1) * seconds(max([0, *levels]), around_bytes(graph)) if goes else 0.0
@@ -128,7 +183,7 @@ def sent_behind(
     return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))
 
 
-def reduced_block(graph: RunGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, Floats]:
+def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, Floats]:
     """Bytes, those of experts among them, and backward seconds of the layers in which a reduction is counted: a block,
     or the mean of all."""
     blocks = [graph.calls[at] for at, own in enumerate(graph.block) if own and graph.equal][:1] or list(graph.calls)
@@ -139,7 +194,7 @@ def reduced_block(graph: RunGraph, job: Job, seconds: LayerSeconds) -> tuple[flo
     return sizes, experts, sum(seconds.backward[kind] for kind in blocks) / len(blocks)
 
 
-def gathered(graph: RunGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
+def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
     """Seconds of ZeRO's collectives of each distinct layer's parameters for a microbatch, forward and backward."""
     nothing = np.zeros(len(graph.layers))
     if shape.zero < 2:
@@ -159,13 +214,7 @@ def gathered(graph: RunGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
     return weights, weights + scattered
 
 
-def exposed(job: Job, work: Sequence[float], waits: Sequence[float]) -> float:
-    """A pass of layers with the collectives of ZeRO that it does not hide, layer by layer where they run ahead."""
-    rows = zip(work, waits, strict=True) if job.stack.paired else [(sum(work), sum(waits))]
-    return sum(max(own + (1 - job.stack.hidden) * wait, wait) for own, wait in rows)
-
-
-def tied_seconds(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> float:
+def tied_seconds(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> float:
     """All-reduces of parameters that calls of several stages share."""
     outer, total = max([0, *boundary_levels(job.network, shape)]), 0.0
     for tie in graph.ties:
@@ -176,14 +225,16 @@ def tied_seconds(graph: RunGraph, job: Job, shape: Shape, owner: Mapping[int, in
     return total
 
 
-def plan_joules(graph: RunGraph, job: Job, plan: Mapping[str, Any], spent: LayerJoules, hbm_j: float) -> float:
+def plan_joules(graph: PlanGraph, job: Job, plan: Mapping[str, Any], spent: LayerJoules, hbm_j: float) -> float:
     """The joules of a batch of a plan on one chip, beyond static power; its rules are checked elsewhere."""
     layers, size = 0.0, [0.0, 0.0]
     for calls, name in plan["stages"]:
         mode = graph.names.index(name)
         for call in calls:
             kind = graph.calls[call]
-            layers += float(spent.both[kind, 0]) + (float(spent.again[mode, kind, 0]) if graph.block[call] else 0.0)
+            layers += float(spent.both[kind, 0])
+            if graph.recomputes(call):
+                layers += float(spent.again[mode, kind, 0])
         held = stage_bytes(graph, job, sorted(calls), mode)
         size = [size[0] + float(held.parameters - held.experts), size[1] + float(held.experts)]
     degrees = int(plan["zero"]), int(plan["data"]), int(plan.get("shard", 0))
@@ -191,80 +242,13 @@ def plan_joules(graph: RunGraph, job: Job, plan: Mapping[str, Any], spent: Layer
     return job.microbatches(graph.microbatch) * graph.width * layers + stepped * job.held.update * hbm_j
 
 
-def stepped_parameters(graph: RunGraph, degrees: tuple[int, int, int], dense: float, experts: float) -> float:
+def stepped_parameters(graph: PlanGraph, degrees: tuple[int, int, int], dense: float, experts: float) -> float:
     """Parameters that all devices together step, at a stage of ZeRO with so many replicas and ranks that share out."""
     zero, data, shard = degrees
     groups = max(1.0, graph.context * data / shard) if shard else 1.0
     return graph.tensor * groups * dense + graph.group * experts if zero else graph.width * data * (dense + experts)
 
 
-def allowed_families(graph: RunGraph, job: Job) -> list[Family]:
+def allowed_families(graph: PlanGraph, job: Job) -> list[Family]:
     """Families that plans may have."""
     return families_of(job.stack.families, sum(graph.block) if graph.equal else 0, job.chunks)
-
-
-def _shape(graph: RunGraph, job: Job, plan: Mapping[str, Any], zeros: Sequence[int], rounds: int) -> Shape:
-    name, chunks = plan["family"], whole(plan["chunks"], "answer.chunks", 1)
-    own = [family for family in allowed_families(graph, job) if (family.name, family.chunks) == (name, chunks)]
-    require(bool(own), "answer.family: the stack has no such one with so many chunks")
-    shape = Shape(
-        graph.tensor, len(plan["stages"]), whole(plan["data"], "answer.data", 1), str(plan["order"]), own[0],
-        whole(plan["zero"], "answer.zero", 0, 3), graph.context, graph.group,
-        whole(plan.get("shard", 0), "answer.shard"),
-    )  # fmt: skip
-    used = shape.width * shape.stages * shape.data
-    require(used <= job.devices, f"answer: it takes {used} of {job.devices} devices")
-    require(shape.data <= job.microbatches(graph.microbatch), "answer: a replica has no microbatch")
-    require(shape.order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
-    require(shape.zero in zeros, "answer.zero: the problem has no such configuration")
-    require(shape.allowed, "answer: the ranks of a stage cannot shard experts, or state, so")
-    require(own[0].runs(rounds, shape.stages), f"answer.family: {name} cannot run so many microbatches")
-    return shape
-
-
-def plan_batch(
-    graph: RunGraph, job: Job, plan: Mapping[str, Any], way: tuple[str, Sequence[int]], hbm: tuple[float, float],
-    times: LayerSeconds,
-) -> float:  # fmt: skip
-    """The batch time of a plan on one chip; ``way``: its recompute and stages of ZeRO, ``hbm``: bytes, and bytes a
-    second that vector work reaches."""
-    stages = listed(plan["stages"], "answer.stages")
-    data = whole(plan["data"], "answer.data", 1)
-    rounds = -(-job.microbatches(graph.microbatch) // data)
-    shape = _shape(graph, job, plan, way[1], rounds)
-    family, count = shape.family, shape.stages
-    calls = [[whole(c, "answer.stages", 0, len(graph.calls) - 1) for c in listed(s[0], "stages")] for s in stages]
-    flat = [call for own in calls for call in own]
-    require(sorted(flat) == list(range(len(graph.calls))) and all(calls), "answer: a layer is in no stage, or in two")
-    owner = {call: at for at, own in enumerate(calls) for call in own}
-    require(all(owner[a] <= owner[b] for a, b, _ in graph.edges), "answer: an edge leads to a stage before it")
-    moved, waits = moves(graph, job, shape, owner), gathered(graph, job, shape)
-    passes, hidden, held = np.zeros((3, count)), np.zeros(count), list[StageBytes]()
-    for at, (own, (_, name)) in enumerate(zip(calls, stages, strict=True)):
-        may = name in graph.names and (way[0] == "best" or name == way[0]) and (name == "none" or not family.split)
-        require(may, f"answer: stage {at + 1} may not have the mode {str(name)[:40]!r}")
-        mode, kinds = graph.names.index(name), [graph.calls[call] for call in own]
-        held.append(stage_bytes(graph, job, sorted(own), mode))
-        blocks = sum(graph.block[call] for call in own)
-        even = family.chunks == 1 or (blocks > 0 and blocks % family.chunks == 0)
-        require(even, "answer.chunks: a stage has uneven ones")
-        need = held[-1].needed(job, shape, family.flying(rounds, count - at, count))
-        fits = float(need) <= job.room(hbm[0])
-        require(fits, f"answer: stage {at + 1} does not fit into {hbm[0] / 2**30:g} GiB")
-        again = [float(times.again[mode, graph.calls[call], 0]) if graph.block[call] else 0.0 for call in own]
-        forward = [float(times.forward[kind, 0]) for kind in kinds]
-        backward = [float(times.backward[kind, 0]) + more for kind, more in zip(kinds, again, strict=True)]
-        for side, work in enumerate((forward, backward)):
-            own_work = exposed(job, work, [float(waits[side][kind]) for kind in kinds])
-            passes[side, at], saved = sent_behind(job, shape, rounds, own_work, moved[at + side])
-            hidden[at] += saved
-        passes[2, at] = sum(float(times.weight[kind, 0]) for kind in kinds)
-    own_block = reduced_block(graph, job, times)
-    sizes = [own.size(job) for own in held]
-    size = np.array([float(dense) for dense, _ in sizes]), np.array([float(experts) for _, experts in sizes])
-    ends = synchronised(job, shape, size, graph.low, (*own_block[:2], float(own_block[2][0])))
-    ends = ends + step_bytes(job, shape, size) / hbm[1]
-    pace = passes[0].max() + passes[1].max() if family.apart else (passes[0] + passes[1] - hidden).max()
-    filled = float(family.filled(passes[0], passes[1], passes[2], count).sum())
-    total = family.laps(rounds) * float(pace) + family.share(count) * filled
-    return total + float(ends.max()) + tied_seconds(graph, job, shape, owner)

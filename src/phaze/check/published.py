@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .certified import PUBLISHED_PLAN, plan_batch
 from .graphs import Graph, Pass, graph_of
+from .job import Job
 from .operators import Constants, Costs, constants_of
 from .placements import Cuts, cuts_of, least_batch, stages_of
+from .plan_graph import LayerSeconds
 from .reading import cover, listed, only, require, whole
 from .schedules import Multiplier, ideals_of, least, makespan, multiplier_of, order_of, series, shortest_path
 from .space import Chips
-from .stages import Training, plan_seconds, training_of
+from .stages import published_job
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,7 +35,7 @@ class Model:
     configuration and memory."""
 
     name: str
-    training: Training
+    job: Job
     constants: Constants
     level: Mapping[str, Any]
     graphs: tuple[Graph, ...]
@@ -50,18 +53,21 @@ class Model:
 
     def answer(self, said: Any, chip: Chips, hbm_bytes: float) -> float:
         """The batch time of the model as the answer runs it, every schedule and stage checked."""
-        plan = only(said, "answer.models", ("graph", "recompute", "data", "stages", "schedules"))
+        plan = only(said, "answer.models", (*PUBLISHED_PLAN, "schedules"))
         at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         require((at, plan["recompute"]) in self.ways, "answer: the problem has no such configuration")
         graph, costs = self.graphs[at], Costs(chip, self.constants, self.level, True)
         cores = {"tensor": int(chip.tensor_cores[0]), "vector": int(chip.vector_cores[0])}
         times = np.zeros((2, len(graph.layers), 1))
+        nothing = np.zeros_like(times[0])
         schedules = listed(plan["schedules"], "answer.schedules", len(graph.layers))
         for layer, which, own in _passes(graph):
             one, spread = (found[:, 0] for found in costs.both(own.works))
             slots, where = listed(schedules[layer], "answer.schedules", 2)[which], f"schedules[{layer}][{which}]"
             times[which, layer] = makespan(own, slots, one, spread, cores, where)
-        return plan_seconds(graph, self.training, plan, plan["recompute"], hbm_bytes, (times[0], times[1]))
+        again = np.stack([nothing, times[0]])
+        seconds = LayerSeconds(times[0], times[1], again, nothing, True)
+        return plan_batch(graph, self.job, plan, (plan["recompute"], [0]), (hbm_bytes, np.inf), seconds)
 
     def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [ways, chips]; 0 where ``known`` reaches the goal."""
@@ -130,7 +136,7 @@ def model_of(
     table: Mapping[str, Any], graphs: Any, fusion: Any, multipliers: Any, residency: bool, memories: Sequence[int]
 ) -> Model:
     """A model of the problem, its graphs fused and its multipliers as the certificate says."""
-    training, machine = training_of(table["training"]), table["training"]["machine"]
+    job, machine = published_job(table["training"]), table["training"]["machine"]
     constants = constants_of(table["training"]["constants"])
     cover(constants.clock is None and constants.kernels is None, "measured chips of a space")
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
@@ -150,10 +156,10 @@ def model_of(
     ]
     require(bool(ways), "problem.json: a model has no configuration")
     stages = [stages_of(graph) for graph in fused]
-    cuts = [tuple(cuts_of(stages[graph], training, again, float(size)) for size in memories) for graph, again in ways]
+    cuts = [tuple(cuts_of(stages[graph], job, again, float(size)) for size in memories) for graph, again in ways]
     cluster = machine["cluster"]
     level = {**cluster["levels"][0], "library": cluster.get("library", "any")}
     return Model(
-        str(table["name"]), training, constants, level,
+        str(table["name"]), job, constants, level,
         tuple(fused), tuple(ways), tuple(entries), tuple(cuts),
     )  # fmt: skip

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .reading import listed, number, require
+from .reading import listed, number
+from .slots import KINDS, RULES, Run, Runs, length_of
 
 Floats = NDArray[np.float64]
-NEAR = 1e-9
-"""Times are sums in another order than phaze has them."""
 MOST_COLLECTIVES = 10
 """Of a component whose sets are all tried, 1,024 of them; further ones count nothing, and the bound is lower."""
 
@@ -67,19 +66,11 @@ class Queues:
 
     def makespan(self, starts: Any, seconds: Floats, where: str) -> float:
         """The length of a schedule on one chip, from the start of every unit, after every rule has been checked."""
-        rows = listed(starts, where, len(self.cores))
-        begin = [number(row, f"{where}[{at}]") for at, row in enumerate(rows)]
-        end = [start + float(own) for start, own in zip(begin, seconds, strict=True)]
-        last = max(end, default=0.0)
-        slack = NEAR * last
-        for at, bits in enumerate(self.before):
-            for other in range(len(begin)):
-                early = bool(bits >> other & 1) and begin[at] < end[other] - slack
-                require(not early, f"{where}: operator {at} starts before {other} ends")
-        for held in (self.cores, self.network):
-            mine = sorted((begin[at], end[at]) for at, own in enumerate(held) if own and end[at] - begin[at] > slack)
-            until = 0.0
-            for start, stop in mine:
-                require(start >= until - slack, f"{where}: two operators run at the same time on the same queue")
-                until = max(until, stop)
-        return last
+        runs = list[Run]()
+        for at, row in enumerate(listed(starts, where, len(self.cores))):
+            start, length = number(row, f"{where}[{at}]"), float(seconds[at])
+            uses = KINDS if self.cores[at] else ()
+            runs.append(Run(str(at), uses, self.network[at], length, length, start, start + length, True))
+        count = len(runs)
+        edges = [(other, at) for at in range(count) for other in range(count) if self.before[at] >> other & 1]
+        return length_of(Runs(RULES["links"], {}, runs, edges), where)

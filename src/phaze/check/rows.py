@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from .families import Family
 from .intervals import Intervals, intervals_of, is_chain
 from .job import Job, Shape, Size, experts_by_level, replicas_by_level, sharers_by_level, step_bytes, synchronised
-from .layers import RunGraph
+from .plan_graph import PlanGraph
 from .plans import StageBytes, allowed_families, gathered, stage_bytes
 
 Floats = NDArray[np.float64]
 ORDERS = ("pipeline", "data")
 
 
-def crossing(graph: RunGraph) -> list[float]:
+def crossing(graph: PlanGraph) -> list[float]:
     """Bytes over every boundary that there can be."""
     return [sum(s for a, b, s in graph.edges if a <= at < b) for at in range(len(graph.calls) - 1)]
 
@@ -59,7 +59,7 @@ class Space:
     """The rows of one configuration of a model: a graph, its modes of recompute, its stages of ZeRO, a memory;
     ``simple``: equal blocks in a row, ``chain``: plans are cuts of calls in a row."""
 
-    graph: RunGraph
+    graph: PlanGraph
     job: Job
     modes: tuple[int, ...]
     zeros: tuple[int, ...]

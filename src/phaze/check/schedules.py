@@ -19,7 +19,7 @@ least its longest path, and the work of each kind over its cores (:func:`shortes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 
 from .graphs import Pass
 from .reading import listed, number, require, whole
+from .slots import RULES, Run, Runs, length_of
 
 Floats = NDArray[np.float64]
-NEAR = 1e-9
-"""Times are sums in another order than phaze has them."""
 MOST_IDEALS = 6_000
 """Sets of done operators that the exact path may hold: seconds of numpy."""
 USES = {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector")}.get
@@ -75,40 +74,18 @@ def series(order: Order) -> list[list[int]]:
     return parts
 
 
-# ---- is this a schedule ----
-
-
 def makespan(own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str, int], where: str) -> float:
     """The length of a schedule, after every rule has been checked: slots [start, tensor core, vector core], both null
     where the operator is spread."""
-    order, runs, ends = order_of(own), list[tuple[float, float, Any]](), list[float]()
+    runs = list[Run]()
     for at, row in enumerate(listed(slots, where, len(own.works))):
         start_of, *on = listed(row, where, 3)
-        start, uses = number(start_of, f"{where}[{at}]"), order.uses[at]
-        free = one[at] == 0 or spread[at] == 0
-        held = {kind: core for kind, core in zip(("tensor", "vector"), on, strict=True) if core is not None}
-        require(not held or set(held) == set(uses), f"{where}[{at}]: not one core of each kind that it uses")
-        for kind, core in held.items():
-            whole(core, f"{where}[{at}]", 0, cores[kind] - 1)
-        length = 0.0 if free else float(one[at] if held else spread[at])
-        ends.append(start + length)
-        if length > 0:
-            runs.append((start, start + length, frozenset(held.items()) or None))
-    last = max(ends, default=0.0)
-    slack = NEAR * last
-    for at, waits in enumerate(own.waits):
-        for other in waits:
-            require(slots[at][0] >= ends[other] - slack, f"{where}: operator {at} starts before {other} ends")
-    runs.sort(key=lambda run: run[0])
-    for at, (_, end, held_by) in enumerate(runs):
-        for start, until, other in runs[at + 1 :]:
-            if start >= end - slack:
-                break
-            if min(end, until) - start <= slack:
-                continue
-            apart = held_by is not None and other is not None and not held_by & other
-            require(apart, f"{where}: two operators run at the same time on the same cores")
-    return last
+        start, uses = number(start_of, f"{where}[{at}]"), USES(own.works[at].core) or ()
+        wide = on == [None, None]
+        runs.append(Run(str(at), uses, False, float(one[at]), float(spread[at]), start, start, wide, (on[0], on[1])))
+    runs = [replace(run, end=run.start + run.length) for run in runs]
+    edges = [(other, at) for at, waits in enumerate(own.waits) for other in waits]
+    return length_of(Runs(RULES["icml24"], cores, runs, edges), where)
 
 
 # ---- what no schedule undercuts ----

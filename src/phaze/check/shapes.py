@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Rates
-from .layers import LayerJoules, LayerSeconds
+from .layers import LayerJoules
 from .network import transfer
+from .plan_graph import LayerSeconds
 from .plans import stepped_parameters
 from .rows import Held, Row, Space, crossing
 

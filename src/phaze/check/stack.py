@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from .families import SPLIT
@@ -20,40 +21,57 @@ KNOWN = frozenset({
     "softmax_matrices",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
+TRAINING = frozenset({
+    "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
+})  # fmt: skip
+"""What a job may say."""
+AS_TRACED = Keeping("trace", None, "scores", (), ())
+NOTHING_HIDDEN = Exchanging()
 LAUNCHES_A_CHUNK = 2.0
 """A receive before a chunk, and a send after it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """What times and bytes of plans depend on.
+    """What times and bytes of plans depend on; a default is what has no effect.
 
-    ``rule`` of schedules; ``pieces``: collectives are cut; ``trims`` recompute; ``host`` seconds an
-    operator; ``inside`` and ``apart``: bytes a gradient's adding moves in its product and apart from it;
-    ``buffer_bytes`` of a gradient; ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced
-    layer by layer; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers of
-    several chunks are ``overlapped``; ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once;
-    ``offload``: share of the passes that hides copies to the host, None without such; ``matrices`` of scores
-    whose multiples its softmax takes."""
+    Passes: ``keeping`` of activations; ``rule`` of schedules; ``pieces``: collectives are cut; ``trims`` recompute;
+    ``host`` seconds an operator; ``inside`` and ``apart``: bytes a gradient's adding moves in its product and apart
+    from it; ``buffer_bytes`` of a gradient; ``offload``: share of the passes that hides copies to the host, None
+    without such; ``exchanging`` of experts; ``matrices`` of scores whose multiples its softmax takes.
 
-    keeping: Keeping
-    rule: str
-    pieces: bool
-    trims: bool
-    host: float
-    inside: float
-    apart: float
-    buffer_bytes: float
-    hidden: float
-    by_layer: bool
-    reserve: float
-    scatters: bool
-    families: tuple[str, ...]
-    overlapped: bool
-    paired: bool
-    offload: float | None
-    exchanging: Exchanging
-    matrices: int
+    Plans: ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced layer by layer;
+    ``reserve`` bytes; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers
+    of several chunks are ``overlapped``; ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once.
+
+    Published: ``arriving``: edges of a stage arrive while it runs, over a flat ``link`` (infinite: there is none);
+    ``first_end``: the end of a batch is that of the first stage; ``unsplit``: a stage without a
+    sharded layer takes one device; ``last_recomputes``: whether the last stage may.
+    """
+
+    keeping: Keeping = AS_TRACED
+    rule: str = "serial"
+    pieces: bool = False
+    trims: bool = False
+    host: float = 0.0
+    inside: float = 0.0
+    apart: float = 0.0
+    buffer_bytes: float = 0.0
+    offload: float | None = None
+    exchanging: Exchanging = NOTHING_HIDDEN
+    matrices: int = 1
+    hidden: float = 0.0
+    by_layer: bool = False
+    reserve: float = 0.0
+    scatters: bool = False
+    families: tuple[str, ...] = ()
+    overlapped: bool = False
+    paired: bool = False
+    arriving: bool = False
+    link: float = inf
+    first_end: bool = False
+    unsplit: bool = False
+    last_recomputes: bool = True
 
     @property
     def splits(self) -> bool:
@@ -91,11 +109,22 @@ def stack_of(table: Mapping[str, Any]) -> Stack:
         value("hidden_exchange", 1), table["overlaps_shared_experts"] is True, table["deduplicated_exchange"] is True
     )
     return Stack(
-        keeping, rule, table["piecewise_collectives"] is True, table["trims_recompute"] is True, value("host_s"),
-        value("accumulation_inside"), value("accumulation_apart"), value("gradient_buffer_bytes"),
-        value("hidden_synchronisation", 1), table["synchronisation"] == "layers", value("reserve_bytes"),
-        table["scatter_gather"] is True, tuple(str(name) for name in listed(table["families"], "families")),
-        table["overlap_p2p"] is True, table["prefetch"] == "layer",
-        None if offload is None else value("hidden_offload", 1), exchanging,
-        whole(table["softmax_matrices"], "stack.softmax_matrices", 1),
-    )  # fmt: skip
+        keeping=keeping,
+        rule=rule,
+        pieces=table["piecewise_collectives"] is True,
+        trims=table["trims_recompute"] is True,
+        host=value("host_s"),
+        inside=value("accumulation_inside"),
+        apart=value("accumulation_apart"),
+        buffer_bytes=value("gradient_buffer_bytes"),
+        offload=None if offload is None else value("hidden_offload", 1),
+        exchanging=exchanging,
+        matrices=whole(table["softmax_matrices"], "stack.softmax_matrices", 1),
+        hidden=value("hidden_synchronisation", 1),
+        by_layer=table["synchronisation"] == "layers",
+        reserve=value("reserve_bytes"),
+        scatters=table["scatter_gather"] is True,
+        families=tuple(str(name) for name in listed(table["families"], "families")),
+        overlapped=table["overlap_p2p"] is True,
+        paired=table["prefetch"] == "layer",
+    )

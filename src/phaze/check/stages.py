@@ -8,17 +8,20 @@ batch      max (F + R) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(first stage) / B
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .formats import Held
 from .graphs import Graph
-from .reading import cover, listed, number, positive, require, whole
+from .job import Job
+from .network import Level, Network
+from .reading import cover, number, positive, require, whole
+from .stack import TRAINING, Stack
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-12
-"""Bytes summed in another order differ in the last bits."""
 SENT_BYTES = 2.0
 """Bytes of a parameter on the wire under rules icml24: docs/search.md."""
 STATES = {("bf16", "sgd"): (2.0, 4.0, 4.0), ("bf16", "adam"): (2.0, 4.0, 12.0)}.get
@@ -33,25 +36,6 @@ STACK = frozenset({
     "hidden_offload", "families", "grouped_share", "hidden_exchange",
     "overlaps_shared_experts", "deduplicated_exchange", "softmax_matrices",
 })  # fmt: skip
-TRAINING = frozenset({
-    "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
-})  # fmt: skip
-"""What may stand in a problem; with any other key this checker would not know what it means."""
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The job: devices, sequences of a batch, the link's bytes a second, and what a device holds."""
-
-    devices: int
-    batch: int
-    link: float
-    state_bytes: float
-    reserve_bytes: float
-    headroom: float
-
-    def microbatches(self, microbatch: int) -> int:
-        return -(-self.batch // microbatch)
 
 
 def _state_bytes(table: Mapping[str, Any], stack: Mapping[str, Any]) -> float:
@@ -66,7 +50,7 @@ def _state_bytes(table: Mapping[str, Any], stack: Mapping[str, Any]) -> float:
     return found
 
 
-def training_of(table: Mapping[str, Any]) -> Training:
+def published_job(table: Mapping[str, Any]) -> Job:
     """The job of a model, where its rules are those of icml24."""
     machine = table["machine"]
     stack, cluster = machine["stack"], machine["cluster"]
@@ -88,7 +72,7 @@ def training_of(table: Mapping[str, Any]) -> Training:
     cover(machine["precision"] == table["precision"] == "bf16", f"products in {machine['precision']}")
     devices = whole(table["devices"], "devices", 1)
     require(devices <= whole(cluster["devices"], "cluster.devices", 1), "devices: the cluster has fewer")
-    return Training(
+    return flat_job(
         devices,
         whole(table["batch"], "batch", 1),
         positive(cluster["levels"][0]["bandwidth_bytes_per_s"], "bandwidth"),
@@ -98,6 +82,16 @@ def training_of(table: Mapping[str, Any]) -> Training:
     )
 
 
+def flat_job(
+    devices: int, batch: int, link: float, state_bytes: float, reserve_bytes: float = 0.0, headroom: float = 0.0
+) -> Job:
+    """A job under the published rules as values of the one price: all devices on one link."""
+    stack = Stack(reserve=reserve_bytes, arriving=True, link=link, first_end=True, unsplit=True, last_recomputes=False)
+    level = Level(devices, link, 0.0, 1.0, 0.0, inf, 0.0, 0.0, 0.0, 0.0, 0.0)
+    held = Held(state_bytes, 0.0, 0.0, 0.0, SENT_BYTES, 1.0, 1.0)
+    return Job(devices, batch, stack, Network((level,)), held, headroom, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What of a stage depends on no chip: how many layers of each kind, edges with what runs behind them, bytes."""
@@ -105,7 +99,7 @@ class Stage:
     counts: tuple[int, ...]
     into: tuple[tuple[tuple[int, ...], float], ...]
     out: tuple[tuple[tuple[int, ...], float], ...]
-    parameters: int
+    parameters: float
     saved_bytes: float
     entering_bytes: float
     split: bool
@@ -149,10 +143,10 @@ def stage_seconds(stage: Stage, forward: Floats, backward: Floats, link: float, 
     return np.asarray(late + back)
 
 
-def last_number(stage: Stage, training: Training, hbm_bytes: float, again: bool) -> int:
+def last_number(stage: Stage, job: Job, hbm_bytes: float, again: bool) -> int:
     """The greatest number, from the end, at which a stage fits; 0 where it never does."""
-    most = hbm_bytes * (1 - training.headroom) * (1 + ROUNDING)
-    held = training.state_bytes * stage.parameters + training.reserve_bytes + stage.saved_bytes
+    most = job.room(hbm_bytes)
+    held = job.held.weight * stage.parameters + stage.saved_bytes
     each = stage.entering_bytes if again else stage.saved_bytes
     if held > most:
         return 0
@@ -160,38 +154,3 @@ def last_number(stage: Stage, training: Training, hbm_bytes: float, again: bool)
     while found > 1 and held + (found - 1) * each > most:
         found -= 1
     return found
-
-
-def modes_at(recompute: str, number_: int) -> tuple[str, ...]:
-    """The modes that a stage of a number may run in; the last one never recomputes."""
-    if number_ == 1:
-        return ("none",)
-    return ("none", "full") if recompute == "best" else (recompute,)
-
-
-def plan_seconds(
-    graph: Graph, training: Training, plan: Mapping[str, Any], recompute: str, hbm_bytes: float,
-    times: tuple[Floats, Floats],
-) -> float:  # fmt: skip
-    """The batch time of a plan on one chip, after every rule has been checked."""
-    stages = listed(plan["stages"], "answer.stages")
-    data, count = whole(plan["data"], "answer.data", 1), len(stages)
-    calls = [[whole(c, "answer.stages", 0, len(graph.calls) - 1) for c in listed(s[0], "stages")] for s in stages]
-    flat = [call for own in calls for call in own]
-    require(sorted(flat) == list(range(len(graph.calls))) and all(calls), "answer: a layer is in no stage, or in two")
-    owner = {call: at for at, own in enumerate(calls) for call in own}
-    require(all(owner[a] <= owner[b] for a, b, _ in graph.edges), "answer: an edge leads to a stage before it")
-    slowest, devices, first = 0.0, 0, 0.0
-    for at, (own, (_, mode)) in enumerate(zip(calls, stages, strict=True)):
-        number_, stage = count - at, stage_of(graph, sorted(own))
-        require(mode in modes_at(recompute, number_), f"answer: stage {at + 1} may not have the mode {mode!r}")
-        again = mode == "full"
-        fits = last_number(stage, training, hbm_bytes, again) >= number_
-        require(fits, f"answer: stage {at + 1} does not fit into {hbm_bytes / 2**30:g} GiB")
-        slowest = max(slowest, float(stage_seconds(stage, *times, training.link, again)[0]))
-        devices += graph.width if stage.split else 1
-        if at == 0:
-            first = SENT_BYTES * stage.parameters
-    require(devices * data <= training.devices, f"answer: it takes {devices * data} of {training.devices} devices")
-    rounds = -(-training.microbatches(graph.microbatch) // data)
-    return slowest * (rounds + count - 1) + 4 * (data - 1) / data * first / training.link

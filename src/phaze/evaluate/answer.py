@@ -73,11 +73,11 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
 
 
 def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
-    """A plan with every figure that follows from it."""
+    """A plan with every figure that follows from it, whether it fits or not. Its checker agrees."""
     model, chip = facts.model, facts.setting.chip
     used, devices = plan.data * sum(stage.devices for stage in plan.stages), facts.devices
     tokens = facts.batch * model.sequence
-    document = document_of(plan)
+    document = {**document_of(plan), "feasible": memory_shortage(problem, plan) is None}
     peak = chip.peak_flops_in(facts.setting.precision)
     ran = Ran(plan.tensor, problem.microbatches, tokens, plan.batch_s, devices, peak)
     calls = [call.layer for call in model.calls]
@@ -85,7 +85,7 @@ def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, A
     reached = utilisation_of(flops, calls, document["stages"], frozenset(block_calls(model)), ran)
     budget, asked, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, devices)
     shape = Shape(plan.tensor, len(plan.stages), plan.data, plan.order)
-    return {
+    found = {
         **document,
         "rules": "cluster",
         **({"context_way": model.context_way} if model.context > 1 else {}),
@@ -113,6 +113,8 @@ def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, A
         **offload_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
+    require_true(problem, found, LevelPrices(facts.setting.cluster, facts.setting.basis))
+    return found
 
 
 def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
@@ -129,14 +131,12 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
 
 
 def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
-    """The document of a given plan: always its time; when it does not fit also the shortage. Its checker agrees."""
+    """The document of a given plan: always its time; when it does not fit also the shortage."""
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
     facts = PlanFacts(job.model, setting, job.batch, job.devices, 0.0, job.budget, job.requested, keeping)
     document = plan_document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
-    document["feasible"] = shortage is None
-    require_true(problem, document, LevelPrices(job.cluster, basis))
     return document if shortage is None else {**document, "shortage": shortage}
 
 
@@ -214,7 +214,6 @@ def planned_document(
         max(request.expert) > 1,
     )
     fitting = [candidate for candidate in found.candidates if candidate.plan is not None]
-    require_true(best.problem, document_of(best.plan), request.prices)
     return {
         **plan_document(facts, best.problem, best.plan),
         "proved": True,

@@ -54,6 +54,11 @@ class KnownPrices:
     prices: LevelPrices
     known: dict[tuple[str, tuple[int, ...], bytes], Floats] = field(default_factory=dict, compare=False)
 
+    @property
+    def basis(self) -> Basis:
+        """The constants of the prices."""
+        return self.prices.basis
+
     def _take(self, kind: str, members: tuple[int, ...], sizes: Floats, price: Callable[[], Floats]) -> Floats:
         key = (kind, members, sizes.tobytes())
         if key not in self.known:

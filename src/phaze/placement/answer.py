@@ -1,17 +1,27 @@
 """The answer to a placement problem: the fastest plan or the shortage, and its checked document ``phaze.plan/1``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from phaze.check.printed import plan_faults
 from phaze.errors import PhazeError
-from phaze.placement import check
+from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import Extra, Problem
 from phaze.placement.rules import SPLIT
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
+
+RULE_VALUES = (
+    "name", "stage", "end", "unsplit_stages", "last_stage_recomputes", "link_bytes_per_s", "hidden", "reduction",
+    "piece_start_s", "overlapped_transfers", "gradient_wire", "weight_wire", "prefetch",
+)  # fmt: skip
+PROBLEM_VALUES = (
+    "devices", "hbm_bytes", "microbatches", "recompute", "zero", "sent_bytes", "hbm_bytes_per_s",
+    "optimizer_traffic_bytes", "reserve_bytes", "scatter_gather", "headroom",
+)  # fmt: skip
 
 
 def place(problem: Problem, prices: Prices | None = None) -> Plan | Shortage:
@@ -19,9 +29,57 @@ def place(problem: Problem, prices: Prices | None = None) -> Plan | Shortage:
     return fastest_plan(problem, prices) or shortage_of(problem, prices)
 
 
+def _width(graph: LayerGraph, extras: Sequence[Extra]) -> dict[str, Any]:
+    known: dict[int, dict[str, Any]] = {}
+    rows = []
+    for layer, extra in zip(graph.layers, extras, strict=True):
+        if id(extra) not in known:
+            known[id(extra)] = asdict(extra)
+        rows.append(
+            {
+                **known[id(extra)],
+                "id": layer.id,
+                "forward_s": layer.forward_s,
+                "backward_s": layer.backward_s,
+                "weight_s": layer.weight_s,
+                "parameter_bytes": layer.parameter_bytes,
+                "expert_bytes": layer.expert_bytes,
+                "activation_bytes": layer.activation_bytes,
+                "sharded": layer.sharded,
+            }
+        )
+    return {"layers": rows, "edges": [[edge.tail, edge.head, edge.size_bytes] for edge in graph.edges]}
+
+
+def question_document(problem: Problem, prices: Prices | None = None) -> Mapping[str, Any]:
+    """The problem as a document of plain values: what an independent checker reads beside a plan."""
+    rules = problem.rules
+    levels = [{**asdict(level), "shape": list(level.shape)} for level in problem.cluster.levels]
+    return {
+        "rules": {
+            **{name: getattr(rules, name) for name in RULE_VALUES},
+            "modes": list(rules.modes),
+            "orders": list(rules.orders),
+            "families": [
+                {"name": family.name, "chunks": family.chunks, "most_stages": family.most_stages}
+                for family in rules.families
+            ],
+        },
+        **{name: getattr(problem, name) for name in PROBLEM_VALUES},
+        "state": asdict(problem.state),
+        "sharing": asdict(problem.sharing),
+        "cluster": {"levels": levels, "library": problem.cluster.library},
+        "prices": RingPrices(problem.cluster).basis if prices is None else prices.basis,
+        "widths": {
+            str(graph.width): _width(graph, extras)
+            for graph, extras in zip(problem.graphs, problem.extras, strict=True)
+        },
+    }
+
+
 def require_true(problem: Problem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
     """Let the checker look at a plan."""
-    wrong = check.objections(problem, document, prices or RingPrices(problem.cluster))
+    wrong = plan_faults(question_document(problem, prices), document)
     if wrong:
         raise PhazeError(f"the plan does not pass its check: {wrong[0]}")
 

@@ -23,7 +23,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class Prices(Protocol):
-    """Seconds for arrays of sizes; no bytes and a group of one cost nothing."""
+    """Seconds for arrays of sizes; no bytes and a group of one cost nothing. ``basis`` names the constants."""
+
+    @property
+    def basis(self) -> str: ...
 
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """An all-reduce over a group, of each size."""
@@ -40,6 +43,11 @@ class RingPrices:
     """Rings and single messages at the bandwidths of the cluster file."""
 
     cluster: Cluster
+
+    @property
+    def basis(self) -> str:
+        """Rings at full bandwidth, without constants."""
+        return "rings"
 
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """2 (n - 1) latency + 2 (n - 1)/n size / B."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.chip import Chip
 from phaze.hardware.silicon.design import EnergyModel
+from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.schedule.problem import Schedule
 from phaze.search.energy import OperatorJoules, operator_joules
@@ -60,6 +61,7 @@ class ChipConfigurations:
         placed = placed_on(self.task, configuration, layers, hbm_bytes, self.table)
         if placed.plan is None:
             return None
+        require_true(placed.problem, document_of(placed.plan), self.task.prices)
         solved = tuple(one for one in layers.exact.schedules if one is not None)
         whole = solved if len(solved) == len(layers.exact.schedules) else None
         return ConfigurationPlan(placed.plan, placed.problem.zero, placed.dynamic_j, whole)

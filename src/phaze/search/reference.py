@@ -17,6 +17,7 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.silicon.design import EnergyModel
+from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
@@ -250,12 +251,12 @@ def best_offer(
     floors_s = {graph: floor_s(graph) for graph in {task.configurations[number].graph for number in wanted}}
     queue = [(floors_s[task.configurations[number].graph], number, False) for number in wanted]
     heapify(queue)
-    found = list[tuple[int, Offer]]()
+    found = list[tuple[int, Offer, Problem]]()
     while queue:
         least_s, number, bounded = heappop(queue)
         configuration, one = task.configurations[number], chosen[number]
         choose = None if isinstance(one, bool) else one
-        best = min((one.value for _, one in found), default=np.inf)
+        best = min((offer.value for _, offer, _ in found), default=np.inf)
         free = layers.table is not None or best == np.inf
         below_s = np.inf if free else float(rates.last_s(best, 0.0)) * (1 + BARELY)
         if least_s > below_s or least_s == np.inf:  # memory hangs on no second
@@ -267,8 +268,13 @@ def best_offer(
         placed = placed_on(task, configuration, own, hbm_bytes, layers.table, below_s, choose)
         if placed.plan is not None:
             value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
-            found.append((number, Offer(configuration, placed.plan, placed.problem.zero, value)))
-    return min(found, key=lambda own: (own[1].value, own[0]), default=(0, None))[1]
+            offer = Offer(configuration, placed.plan, placed.problem.zero, value)
+            found.append((number, offer, placed.problem))
+    if not found:
+        return None
+    _, offer, problem = min(found, key=lambda row: (row[1].value, row[0]))
+    require_true(problem, document_of(offer.plan), task.prices)
+    return offer
 
 
 def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:

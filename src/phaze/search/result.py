@@ -19,7 +19,7 @@ from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import clusters_document
-from phaze.placement.answer import document_of
+from phaze.placement.answer import document_of, require_true
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Scheduler
 from phaze.search.answer import BestDesign
@@ -107,6 +107,7 @@ def model_document(
     if placed.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
     static_j, plan = training.devices * figures.static_w * placed.batch_s, document_of(placed.plan)
+    require_true(placed.problem, plan, task.prices)
     energy_j = placed.dynamic_j + static_j
     return {
         "name": task.name,

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.placement.answer import document_of, place
-from phaze.placement.check import objections
 from phaze.placement.pipeline import fits
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
+from tests.check.documents import objections
 from tests.placement.brute_force import every_family_plan
 from tests.placement.placement_cases import (
     hybrid_problem,

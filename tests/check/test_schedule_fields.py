@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from phaze.schedule.check import faults
 from phaze.schedule.problem import Operator, Problem, Schedule
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import solve
+from tests.check.documents import faults
 from tests.schedule.cases import OPTIMA, problem_of, random_problem
 
 CASE = next(case for case in OPTIMA if case["name"].endswith("093"))

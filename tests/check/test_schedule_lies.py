@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from phaze.schedule.check import faults
 from phaze.schedule.problem import Core, Effort, Operator, Problem, Schedule, Slot
 from phaze.schedule.rules import Rules
+from tests.check.documents import faults
 
 Said = tuple[str, bool, float, float, int | None, int | None]
 

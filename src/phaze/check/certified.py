@@ -1,0 +1,61 @@
+"""The plan of a certificate: read strictly, held against every rule, and priced."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .families import Family
+from .job import Job, Shape
+from .plan_graph import LayerSeconds, PlanGraph
+from .plans import allowed_families
+from .pricing import Plan, broken_rules, in_even_chunks, price_of
+from .reading import listed, require, whole
+
+PLAN = ("graph", "recompute", "zero", "data", "order", "family", "chunks", "stages")
+PUBLISHED_PLAN = ("graph", "recompute", "data", "stages")
+"""The keys of a plan; under the published rules there is one order, one family and no ZeRO."""
+
+
+def _family(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Family:
+    if job.stack.arriving:
+        return Family("icml24")
+    chunks = whole(table["chunks"], "answer.chunks", 1)
+    for family in allowed_families(graph, job):
+        if (family.name, family.chunks) == (table["family"], chunks):
+            return family
+    require(False, "answer.family: the stack has no such one with so many chunks")
+    raise AssertionError
+
+
+def _plan(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Plan:
+    rows, last = listed(table["stages"], "answer.stages"), len(graph.calls) - 1
+    stages = []
+    for row in rows:
+        calls, mode = listed(row, "answer.stages", 2)
+        stages.append((tuple(whole(call, "answer.stages", 0, last) for call in listed(calls, "stages")), str(mode)))
+    data, order = whole(table["data"], "answer.data", 1), "" if job.stack.arriving else table["order"]
+    require(job.stack.arriving or order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
+    zero, shard = whole(table.get("zero", 0), "answer.zero", 0, 3), whole(table.get("shard", 0), "answer.shard")
+    shape = Shape(
+        graph.tensor, len(stages), data, order, _family(graph, job, table), zero, graph.context, graph.group, shard
+    )
+    return Plan(shape, tuple(stages), -(-job.microbatches(graph.microbatch) // data))
+
+
+def plan_batch(
+    graph: PlanGraph, job: Job, table: Mapping[str, Any], way: tuple[str, Sequence[int]], hbm: tuple[float, float],
+    times: LayerSeconds,
+) -> float:  # fmt: skip
+    """The batch time of a certificate's plan on one chip, every rule checked; ``way``: its recompute and stages of
+    ZeRO, ``hbm``: bytes, and bytes a second that vector work reaches."""
+    plan, (recompute, zeros) = _plan(graph, job, table), way
+    require(plan.shape.zero in zeros, "answer.zero: the problem has no such configuration")
+    for sentence in broken_rules(graph, job, plan, graph.names if recompute == "best" else (recompute,)):
+        require(False, f"answer: {sentence}")
+    require(in_even_chunks(graph, plan), "answer.chunks: a stage has uneven ones")
+    price = price_of(graph, job, plan, times, hbm[1])
+    used = plan.shape.data * sum(stage.devices for stage in price.stages)
+    require(used <= job.devices, f"answer: it takes {used} of {job.devices} devices")
+    for at, stage in enumerate(price.stages):
+        fits = stage.need - stage.memory["reserve"] <= job.room(hbm[0])
+        require(fits, f"answer: stage {at + 1} does not fit into {hbm[0] / 2**30:g} GiB")
+    return price.batch
