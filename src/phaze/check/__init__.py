@@ -19,19 +19,27 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     boxes, larger    the answer of a run against a space that is too large to look at every chip
     claim, verdict   what is claimed, in words; whether it holds
 
+Plans, under any rules, which are values:
+
+    stack, job       the software stack and the job, key by key
+    formats          layers in other number formats than bf16, bytes of a parameter
+    plan_graph       layers, calls and edges as a plan sees them
+    families, plans  pipeline families; bytes of stages, transfers, collectives
+    pricing          the price of a plan, and the rules that it must keep
+    certified        the plan of a certificate
+    printed, events  a plan as a command prints it, figure by figure; the events of its pipeline
+    slots            is this a schedule, under any rule
+
 Rules icml24 (published):
 
-    schedules        is this a schedule; what no schedule of a pass undercuts
-    stages           layers and stages of a graph, the bytes they hold, the price of a plan
+    schedules        what no schedule of a pass undercuts
+    stages           stages of a graph on many chips at once, the job as values
     placements       what no placement undercuts
 
 Rules cluster (clustered):
 
-    stack, job       the software stack and the job, key by key
-    formats          layers in other number formats than bf16, bytes of a parameter
     saving, regions, recompute    what a layer keeps between its passes, its parts, what each mode runs again
     passes, queues, layers    seconds of a pass by its schedule rule; one queue beside collectives; layers of a graph
-    families, plans  pipeline families; the price of a plan, every rule checked
     rows, shapes     what no plan undercuts, on all chips at once
     labels           plans of equal blocks on one chip, exactly
     given, kernels   a chip that is given instead of a space; its measured attention kernels
