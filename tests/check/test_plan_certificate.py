@@ -104,6 +104,8 @@ def test_a_plan_of_two_sites_that_sends_for_nothing_is_refused(tmp_path: Path, m
     assert exit_code_of(app, [*asked, str(true)]) == 0 and check(true).holds
     for prices in (LevelPrices, KnownPrices):
         monkeypatch.setattr(prices, "transfer_s", lambda self, level, sizes: 0.0 * sizes)
+    assert exit_code_of(app, [*asked, str(free)]) == 1, "the plan is refused before it is printed"
+    monkeypatch.setattr("phaze.placement.answer.plan_faults", lambda question, document: [])
     assert exit_code_of(app, [*asked, str(free)]) == 0
     faster, slower = (json.loads((folder / "plan.json").read_text()) for folder in (free, true))
     assert faster["pipeline"] > 1 and faster["batch_s"] < slower["batch_s"]

@@ -126,7 +126,7 @@ def broken_rules(graph: PlanGraph, job: Job, plan: Plan, modes: Sequence[str]) -
     if shape.data > job.microbatches(graph.microbatch):
         yield "a replica has no microbatch"
     if not shape.allowed:
-        yield "the ranks of a stage cannot share out experts, or state, in such groups"
+        yield "the ranks of a stage cannot shard experts, or state, in such groups"
     if not shape.family.runs(plan.rounds, shape.stages):
         yield f"{shape.family.name} cannot run so many microbatches in so many stages"
 
