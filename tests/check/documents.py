@@ -9,6 +9,7 @@ from phaze.check.slots import schedule_faults
 from phaze.placement.answer import question_document
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Problem
+from phaze.schedule.files import operators_document
 from phaze.schedule.problem import Problem as ScheduleProblem
 from phaze.schedule.problem import Schedule
 
@@ -26,4 +27,4 @@ def objections(problem: Problem, document: Mapping[str, Any], prices: Prices) ->
 
 def faults(problem: ScheduleProblem, schedule: Schedule) -> list[str]:
     """What is wrong with a schedule."""
-    return schedule_faults(plain(problem.document()), plain(schedule.document()))
+    return schedule_faults(plain(operators_document(problem)), plain(schedule.document()))

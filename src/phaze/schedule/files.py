@@ -1,6 +1,6 @@
 """``phaze.operators/1``: a scheduling problem as a file, from times that may have been measured elsewhere."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -68,6 +68,33 @@ class OperatorsFile(Document):
 
 
 OPERATORS = Format("phaze.operators/1", OperatorsFile, "operators with times and edges, to be scheduled on one chip")
+
+
+def operators_document(problem: Problem) -> dict[str, Any]:
+    """A problem as ``phaze.operators/1``."""
+    names = [operator.id for operator in problem.operators]
+    beside: dict[int, list[str]] = {}
+    for collective, other in problem.beside:
+        beside.setdefault(collective, []).append(names[other])
+    return {
+        "schema": OPERATORS.name,
+        "rules": problem.rules,
+        "tensor_cores": problem.tensor_cores,
+        "vector_cores": problem.vector_cores,
+        "operators": [
+            {
+                "id": operator.id,
+                "core": operator.core,
+                "one_core_s": operator.one_core_s,
+                "all_cores_s": operator.all_cores_s,
+                "network": operator.network,
+                "hbm_s": operator.hbm_s,
+                "beside": beside.get(at, []),
+            }
+            for at, operator in enumerate(problem.operators)
+        ],
+        "edges": [[names[first], names[then]] for first, then in problem.edges],
+    }
 
 
 def load_problem(path: str) -> Problem:

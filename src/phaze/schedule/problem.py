@@ -94,32 +94,6 @@ class Problem:
         """What may run at the same time."""
         return RULE[self.rules]
 
-    def document(self) -> dict[str, Any]:
-        """The problem as ``phaze.operators/1``."""
-        names = [operator.id for operator in self.operators]
-        beside: dict[int, list[str]] = {}
-        for collective, other in self.beside:
-            beside.setdefault(collective, []).append(names[other])
-        return {
-            "schema": "phaze.operators/1",
-            "rules": self.rules,
-            "tensor_cores": self.tensor_cores,
-            "vector_cores": self.vector_cores,
-            "operators": [
-                {
-                    "id": operator.id,
-                    "core": operator.core,
-                    "one_core_s": operator.one_core_s,
-                    "all_cores_s": operator.all_cores_s,
-                    "network": operator.network,
-                    "hbm_s": operator.hbm_s,
-                    "beside": beside.get(at, []),
-                }
-                for at, operator in enumerate(self.operators)
-            ],
-            "edges": [[names[first], names[then]] for first, then in self.edges],
-        }
-
     def cores(self, kind: str) -> int:
         """How many cores of ``kind`` there are."""
         return self.tensor_cores if kind == "tensor" else self.vector_cores

@@ -23,6 +23,7 @@ from typing import Literal
 
 from phaze.check.slots import schedule_faults
 from phaze.schedule.bounds import BOUNDS, Bound, Bounds, cheap_bounds, with_antichain
+from phaze.schedule.files import operators_document
 from phaze.schedule.ideals import ideals_of
 from phaze.schedule.labels import deepen
 from phaze.schedule.large import MOST_OPERATORS, solve_large
@@ -98,7 +99,7 @@ def solve(
         schedule = solve_large(problem)
     else:
         schedule = _solve(problem, scheduler, limits, known)
-    wrong = schedule_faults(problem.document(), schedule.document())
+    wrong = schedule_faults(operators_document(problem), schedule.document())
     if wrong:
         raise AssertionError(f"the schedule does not hold: {wrong[0]}")
     return schedule
