@@ -15,7 +15,7 @@ from phaze.hardware.files import ChipFile, ClusterFile
 from phaze.hardware.ownership import TermsFile
 from phaze.hardware.stack_file import StackFile
 from phaze.hardware.technology_files import TechnologyFile
-from phaze.search.space import SpaceFile
+from phaze.search.space_file import SpaceFile
 
 MODELS = (ChipFile, ClusterFile, StackFile, TechnologyFile, TermsFile, DieFile, SpaceFile)
 KINDS: dict[str, type[documents.Document]] = {

@@ -18,12 +18,12 @@ from phaze.graph.zoo import ZOO
 from phaze.hardware.chip import Chip
 from phaze.hardware.write import toml_text
 from phaze.search.candidates import plain_candidates
+from phaze.search.chips import enumerate_space
 from phaze.search.code import code_digest
 from phaze.search.compare import ComparisonRow, compare
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal
 from phaze.search.question_files import Papers
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 from phaze.study.load import question_of, study_of
 from phaze.study.plain import read_study, with_settings

@@ -33,9 +33,8 @@ from phaze.explain.deciding import CONSTANTS, Constant
 from phaze.explain.question import Question, question_of, score_on
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.silicon.design import designed
-from phaze.search.clustered_chips import ClusterChips
-from phaze.search.clustered_space import SpaceOfClusters
-from phaze.search.spaces import enumerate_space
+from phaze.search.chips import SpaceChips, enumerate_space
+from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob, on_cluster, on_machine
 
 SAMPLES, SEED = 12, 2024
@@ -51,8 +50,8 @@ class Band:
     changed: Callable[[SearchJob, float], SearchJob]
 
 
-def _space_of(job: SearchJob) -> SpaceOfClusters:
-    if not isinstance(job.space, SpaceOfClusters):
+def _space_of(job: SearchJob) -> Space:
+    if not job.space.of_clusters:
         raise SystemExit("robust: give a run of chips of clusters, whose process has constants")
     return job.space
 
@@ -63,10 +62,10 @@ def _process(*names: str) -> Callable[[SearchJob, float], SearchJob]:
 
     def changed(job: SearchJob, factor: float) -> SearchJob:
         space = _space_of(job)
-        node = space.silicon.node
+        node = space.technology
         for name in names:
             node = known[name].changed(node, factor)
-        return replace(job, space=replace(space, silicon=replace(space.silicon, node=node)))
+        return replace(job, space=replace(space, technology=node))
 
     return changed
 
@@ -87,10 +86,9 @@ def more_software(job: SearchJob, factor: float) -> SearchJob:
 def _hbm(job: SearchJob, factor: float) -> SearchJob:
     """The bandwidth of a stack."""
     space = _space_of(job)
-    hbm = space.silicon.base.hbm
-    base = replace(space.silicon.base, hbm=replace(hbm, bandwidth_bytes_per_s=hbm.bandwidth_bytes_per_s * factor))
-    silicon = replace(space.silicon, base=base)
-    return replace(job, space=SpaceOfClusters(silicon, designed(base, silicon.node)))
+    hbm = space.accelerator.hbm
+    base = replace(space.accelerator, hbm=replace(hbm, bandwidth_bytes_per_s=hbm.bandwidth_bytes_per_s * factor))
+    return replace(job, space=replace(space, base=designed(base, space.technology)))
 
 
 def _network(job: SearchJob, factor: float) -> SearchJob:
@@ -201,7 +199,7 @@ def regrets(question: Question, done: Sequence[Outcome]) -> dict[str, list[float
             continue
         job = changed_job(question.job, one.scenario)
         opened = enumerate_space(job.space)
-        if not isinstance(opened, ClusterChips):
+        if not isinstance(opened, SpaceChips):
             raise AssertionError("a changed space of clusters has chips of clusters")
         fields = np.stack(list(opened.axis_values().values()), axis=1).astype(np.float64)
         scores = {}

@@ -14,13 +14,13 @@ from phaze.graph.fuse import fuse
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip
-from phaze.search.spaces import enumerate_space
+from phaze.search.chips import enumerate_space
 from tests.search.made import core_space
 
 
 def paper_chips() -> ChipArrays:
     """The paper's space as the cost room sees it."""
-    return enumerate_space(core_space("paper")).arrays()
+    return enumerate_space(core_space("paper")).core_arrays()
 
 
 def best_of(count: int, run: Callable[[], object]) -> tuple[float, float]:

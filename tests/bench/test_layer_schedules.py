@@ -31,7 +31,7 @@ from phaze.schedule.part import part_of
 from phaze.schedule.problem import Core, Operator, Problem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
-from phaze.search.feasibility import kept_of
+from phaze.search.chips import enumerate_space
 from tests.bench.test_cost import paper_chips
 from tests.search.made import core_space
 
@@ -90,9 +90,9 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 
 def _paper_chips(count: int) -> list[tuple[int, int, int, int]]:
-    found = kept_of(core_space("paper")).chips
+    found = enumerate_space(core_space("paper")).chips
     pick = np.linspace(0, len(found) - 1, count).astype(int)
-    parts = zip(found.tensor_cores, found.columns, found.vector_cores, found.lanes, strict=True)
+    parts = zip(found.clusters, found.columns, found.vectors, found.lanes, strict=True)
     everything = [(int(t), int(c), int(v), int(lanes)) for t, c, v, lanes in parts]
     return [everything[i] for i in pick]
 
@@ -201,11 +201,11 @@ def test_bounds_of_one_layer_on_all_chips_of_the_paper() -> None:
     problem = blocks.backward(replace(blocks.Machine(), width=4), "icml24")
     order = contract(problem)
     costly = [problem.operators[i] for i in order.operators]
-    found = kept_of(core_space("paper")).chips
+    found = enumerate_space(core_space("paper")).chips
     dice = np.random.default_rng(0)
     one = np.array([[o.one_core_s] for o in costly]) * dice.uniform(0.5, 2.0, (1, len(found)))
     spread = one * dice.uniform(0.1, 1.0, one.shape)
-    tensor, vector = np.asarray(found.tensor_cores, np.int64), np.asarray(found.vector_cores, np.int64)
+    tensor, vector = np.asarray(found.clusters, np.int64), np.asarray(found.vectors, np.int64)
     kinds = [o.core for o in costly]
     chip_bounds("icml24", kinds, order.below, one[:, :2], spread[:, :2], tensor[:2], vector[:2])
     start = time.process_time()

@@ -20,8 +20,9 @@ from phaze.hardware.calibration import DATASHEET, Constants, constants_of
 from phaze.hardware.columns import ChipColumns, columns_of
 from phaze.hardware.library import load_chip, load_cluster
 from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.silicon.space import load_cluster_space, space_columns
-from phaze.hardware.silicon.space_chip import space_chip
+from phaze.search.chips import enumerate_space
+from phaze.search.space_chip import cluster_chip
+from phaze.search.spaces import load_space
 from tests.cost.test_vector import streamed
 
 Floats = NDArray[np.float64]
@@ -56,8 +57,8 @@ def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:
 
 
 def test_every_chip_of_a_space_is_costed_at_its_own_clock() -> None:
-    space = load_cluster_space("n5-reticle")
-    found = space_columns(space)
+    space = load_space("n5-reticle")
+    found = enumerate_space(space)
     some = np.linspace(0, len(found) - 1, 60).astype(int)
     chips, held = found.chips.taken(some), found.held_hz[some]
     work = [Work("tensor", (product(1, 1024, 1024, 1024),))]
@@ -92,12 +93,12 @@ def test_the_best_chip_of_a_reticle_could_be_built(name: str, real: str, most_ra
     model = load_model("llama3-70b", tensor=8, microbatch=1)
     block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains")
     works = (*works_of(block.forward), *works_of(block.backward))
-    space = load_cluster_space(name)
-    found, held = space_columns(space), sustain(load_accelerator(real))
+    space = load_space(name)
+    found, held = enumerate_space(space), sustain(load_accelerator(real))
     seconds = on_clusters(works, found.chips, found.held_hz, DATASHEET).times_s().sum(axis=0)
     shipped = on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET).times_s().sum()
     best = int(np.argmin(seconds))
-    chip = space_chip(space, found, best)
+    chip = cluster_chip(space, found.chips, best, 0)
     density = 2e-12 * chip.macs * found.held_hz[best] / found.die_mm2[best]
     assert 1 < shipped / seconds[best] <= most_ratio
     assert density <= 1.5 * densest

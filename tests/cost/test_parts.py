@@ -18,33 +18,35 @@ from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.silicon.design import NodeEnergy, load_cluster_chip
 from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.silicon.space import ClusterSpace, SpaceColumns, load_cluster_space, space_columns
-from phaze.hardware.silicon.space_chip import space_chip
+from phaze.search.chips import SpaceChips, enumerate_space
+from phaze.search.space import Space
+from phaze.search.space_chip import cluster_chip
+from phaze.search.spaces import load_space
 from tests.cost.product_energy import product_energy
 from tests.cost.test_vector import streamed
 
 
 @pytest.fixture(scope="module")
-def opened() -> tuple[ClusterSpace, SpaceColumns]:
-    space = load_cluster_space("n5-reticle")
-    return space, space_columns(space)
+def opened() -> tuple[Space, SpaceChips]:
+    space = load_space("n5-reticle")
+    return space, enumerate_space(space)
 
 
-def set_of(found: SpaceColumns, index: NDArray[np.int64]) -> ClusterSet:
+def set_of(found: SpaceChips, index: NDArray[np.int64]) -> ClusterSet:
     """Chips of a space at the clocks that they hold."""
     return ClusterSet(found.chips, found.held_hz, found.area_mm2, found.area_mm2).taken(index)
 
 
-def spaced(found: SpaceColumns, count: int) -> NDArray[np.int64]:
+def spaced(found: SpaceChips, count: int) -> NDArray[np.int64]:
     return np.linspace(0, len(found) - 1, count).astype(np.int64)
 
 
-def test_parts_of_a_space_are_those_of_its_chips(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
+def test_parts_of_a_space_are_those_of_its_chips(opened: tuple[Space, SpaceChips]) -> None:
     space, found = opened
     index = spaced(found, 20)
     parts, part_of = tensor_parts(set_of(found, index), IDEAL)
     for place, chip in enumerate(index):
-        alone = cluster_part(space_chip(space, found, int(chip)), float(found.held_hz[chip]))
+        alone = cluster_part(cluster_chip(space, found.chips, int(chip), 0), float(found.held_hz[chip]))
         assert parts.part(int(part_of[place])) == alone
 
 
@@ -61,7 +63,7 @@ def test_the_part_of_an_accelerator_has_what_its_file_says() -> None:
     assert part.units_per_s == 1.5e9
 
 
-def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
+def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[Space, SpaceChips]) -> None:
     space, found = opened
     parts, _ = tensor_parts(set_of(found, np.arange(len(found))), IDEAL)
     assert len(core_sides(parts)[0]) * 15 < len(found)
@@ -70,11 +72,11 @@ def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[ClusterSp
     p = product(1, 1024, 512, 2048)
     swept = sweep_products([p], some).time_s[0][part_of]
     for place, chip in enumerate(index[:8]):
-        part = cluster_part(space_chip(space, found, int(chip)), float(found.held_hz[chip]))
+        part = cluster_part(cluster_chip(space, found.chips, int(chip), 0), float(found.held_hz[chip]))
         assert swept[place] == map_product(p, part).time_s
 
 
-def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(opened: tuple[ClusterSpace, SpaceColumns]) -> None:
+def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(opened: tuple[Space, SpaceChips]) -> None:
     _, found = opened
     few = set_of(found, np.arange(50))
     parts, of = vector_parts(few, IDEAL)

@@ -12,8 +12,8 @@ from phaze.explain.alternatives import instead
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Found, Question, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
+from phaze.search.chips import enumerate_space
 from phaze.search.reference import value_on
-from phaze.search.spaces import enumerate_space
 from phaze.study.plain import default_study
 from tests.conftest import Ran
 

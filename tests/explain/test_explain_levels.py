@@ -16,8 +16,8 @@ from phaze.explain.ranges import constants_of, scaled, worst_case
 from phaze.hardware.silicon.design import changed_chip
 from phaze.search.baseline import scale_for
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
+from phaze.search.chips import enumerate_space
 from phaze.search.plan_words import plan_words
-from phaze.search.spaces import enumerate_space
 from phaze.study.plain import default_study
 from tests.conftest import Ran
 from tests.explain.test_explain import SPACE

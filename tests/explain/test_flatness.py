@@ -17,9 +17,7 @@ from phaze.explain.flatness import flatness
 from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on, with_budget
 from phaze.explain.sheet import show_explanation
-from phaze.search.clustered_chips import ClusterChips
-from phaze.search.clustered_space import SpaceOfClusters
-from phaze.search.spaces import enumerate_space
+from phaze.search.chips import enumerate_space
 from tests.conftest import Ran
 from tests.search.made_silicon import SMALL
 from tests.search.test_silicon_search import STUDY
@@ -74,10 +72,9 @@ def test_a_changed_constant_has_the_answer_of_a_whole_search_of_the_changed_spac
     (own,) = (one for one in CONSTANTS if one is constant)
     found = changed_answer(question, own, 1 + change, 1)
     space = question.job.space
-    assert isinstance(space, SpaceOfClusters)
-    silicon = replace(space.silicon, node=own.changed(space.silicon.node, 1 + change))
-    assert silicon.node != space.silicon.node
-    job = replace(question.job, space=replace(space, silicon=silicon))
+    changed = replace(space, technology=own.changed(space.technology, 1 + change))
+    assert changed != space
+    job = replace(question.job, space=changed)
     whole = best_with(job, question.scale, 1)
     assert found is not None
     assert found.score <= whole.score * (1 + question.job.gap)
@@ -87,7 +84,6 @@ def test_a_changed_constant_has_the_answer_of_a_whole_search_of_the_changed_spac
 def test_a_chip_that_is_not_looked_at_again_cannot_win(question: Question) -> None:
     job = with_budget(question.job, "power", 800.0)
     opened = enumerate_space(job.space)
-    assert isinstance(opened, ClusterChips)
     kept = candidates(question, opened, job)
     left = np.setdiff1d(np.arange(len(opened)), kept)
     best = best_of_changed(question, job, 1)

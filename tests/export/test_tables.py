@@ -18,7 +18,7 @@ from phaze.export.frame import csv_text
 from phaze.export.parquet import parquet_bytes
 from phaze.export.perfetto import trace
 from phaze.report.view_model import searched
-from phaze.search.spaces import enumerate_space
+from phaze.search.chips import enumerate_space
 from tests.report.runs import PLAN, made_run, named, small_run
 from tests.search.made import traced_task
 

@@ -21,13 +21,13 @@ from phaze.front.state import FrontState
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.baseline import scale_for
+from phaze.search.chips import enumerate_space
 from phaze.search.deadline import Deadline, OutOfTime
 from phaze.search.engine import workers
 from phaze.search.objective import Objective
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.run import search
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 from tests.search.made import exact_score, made_job, made_task
 

@@ -23,12 +23,12 @@ from phaze.front.state import FrontState
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
 from phaze.report.front_page import metric_words
+from phaze.search.chips import enumerate_space
 from phaze.search.engine import workers
 from phaze.search.objective import Mean, Objective
 from phaze.search.question_files import Papers
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 from tests.conftest import Ran
 from tests.front.test_front import FRONTS, rounded

@@ -16,8 +16,8 @@ from phaze.front.metrics import RequestedMetrics, asked_of
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
 from phaze.search.boxes import opening
+from phaze.search.chips import enumerate_space
 from phaze.search.deadline import OutOfTime
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import SearchJob
 from tests.conftest import Ran
 from tests.front.test_front import FRONTS, small_job

@@ -11,11 +11,10 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.feasibility import kept_of
+from phaze.search.chips import enumerate_space
 from phaze.search.result import answer_of
 from phaze.search.run import search
 from phaze.search.shortage import nothing_found
-from phaze.search.space import FIELDS
 from phaze.study.load import job_of, study_of
 from tests.keys.small import LLAMA, run, written
 from tests.search.made import core_space
@@ -171,10 +170,8 @@ def of_core_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
 
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
     """The chips of a space, field by field."""
-    chips = kept_of(core_space(written(folder, "space.json", space))).chips
-    columns = list(type(chips).__dataclass_fields__)
-    assert len(columns) == len(FIELDS)
-    return [getattr(chips, name).tolist() for name in columns]
+    chips = enumerate_space(core_space(written(folder, "space.json", space)))
+    return [values.tolist() for values in (*chips.fields().values(), chips.area_mm2)]
 
 
 def of_study(study: dict[str, Any], folder: Path) -> list[Any]:

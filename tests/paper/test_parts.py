@@ -33,8 +33,9 @@ from phaze.hardware.technology import InterfaceAreas
 from phaze.hardware.technology_files import load_node
 from phaze.hardware.write import toml_text
 from phaze.search.baseline import scale_for
-from phaze.search.clustered_space import SpaceOfClusters
-from phaze.search.spaces import enumerate_space, load_space
+from phaze.search.chips import enumerate_space
+from phaze.search.space import Space
+from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob
 from phaze.study.load import question_of, study_of
 from phaze.study.plain import read_study, with_settings
@@ -137,8 +138,7 @@ def test_scenarios_are_the_corners_of_both_boxes_and_samples_inside_them() -> No
     job = _job()
     node = load_node("n5")
     space = changed_job(job, asked[2 ** len(PROCESS) - 1]).space
-    assert isinstance(space, SpaceOfClusters)
-    large = space.silicon.node
+    large = space.technology
     assert large.area.mac_mm2 == pytest.approx(1.05 * node.area.mac_mm2)
     assert large.energy.mac_j == pytest.approx(1.2 * node.energy.mac_j)
 
@@ -150,7 +150,7 @@ def test_a_higher_rate_makes_a_batch_faster_and_by_no_more_than_its_factor(band:
 
     def seconds(factor: float) -> float:
         changed = job if factor == 1.0 else band.changed(job, factor)
-        assert isinstance(changed.space, SpaceOfClusters)
+        assert isinstance(changed.space, Space)
         for task in changed.models:  # what a search costs all chips with
             assert task.training.constants == task.training.setting(changed.space.base).constants
         return score_on(changed, scale, changed.space.base)

@@ -14,7 +14,7 @@ from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_core_chip, load_stack, preset_names
 from phaze.report.view_model import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
-from phaze.search.spaces import enumerate_space
+from phaze.search.chips import enumerate_space
 from tests.report.runs import made_run
 from tests.search.made import traced_task
 

@@ -26,14 +26,16 @@ from phaze.hardware.ownership import load_terms
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
 from phaze.search.objective import Kind, Objective, Scale
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_on
-from phaze.search.space import Space, SpaceFile, space_from
-from phaze.search.spaces import EnumeratedSpace, load_space
+from phaze.search.space import Space
+from phaze.search.space_file import SpaceFile
+from phaze.search.spaces import load_space, space_of
 from phaze.search.state import SearchState
 from phaze.search.task import Configuration, ModelTask, SearchJob, Training, networks_of, task_of, with_links
 
@@ -60,7 +62,7 @@ def small_space(**axes: Any) -> Space:
         "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }
-    return space_from(documents.check(SpaceFile, raw, "small"))
+    return space_of(documents.check(SpaceFile, raw, "small"))
 
 
 def _work(rng: random.Random, size: int) -> Work:
@@ -168,7 +170,7 @@ def core_space(name: str) -> Space:
     return space
 
 
-def exact_score(job: SearchJob, scale: Scale, opened: EnumeratedSpace, chip: int, hbm: int) -> float:
+def exact_score(job: SearchJob, scale: Scale, opened: SpaceChips, chip: int, hbm: int) -> float:
     """A chip's score by the plain path: every configuration, no bound, no cache; energy and price by the one-chip
     formulas. Where time alone counts every stage of ZeRO and pipeline family by itself."""
     links = opened.link_bytes_per_s

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from phaze.hardware.silicon.space_file import ClusterSpaceFile
-from phaze.search.clustered_space import SpaceOfClusters, cluster_space
 from phaze.search.objective import Kind, Objective
+from phaze.search.space import Space
+from phaze.search.space_file import ClusterSpaceFile
+from phaze.search.spaces import space_of
 from phaze.search.task import ModelTask, SearchJob
 
 SMALL: dict[str, Any] = {
@@ -30,15 +31,13 @@ SMALL: dict[str, Any] = {
 }
 
 
-def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> SpaceOfClusters:
+def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> Space:
     """The small space with other axes or rules."""
     document = {**SMALL, "axes": {**SMALL["axes"], **axes}, "keep": {**SMALL["keep"], **(keep or {})}}
-    return cluster_space(ClusterSpaceFile.model_validate(document))
+    return space_of(ClusterSpaceFile.model_validate(document))
 
 
-def silicon_job(
-    tasks: tuple[ModelTask, ...], space: SpaceOfClusters, kind: Kind = "throughput", gap: float = 0.0
-) -> SearchJob:
+def silicon_job(tasks: tuple[ModelTask, ...], space: Space, kind: Kind = "throughput", gap: float = 0.0) -> SearchJob:
     """A search of it, with the constants that its chips have."""
     memories = space.memories or ()
     constants = [task.training.setting(space.base).constants for task in tasks]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from phaze.errors import InfeasibleError
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds
+from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Mean, Objective
 from phaze.search.reference import layers_on
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import ModelTask, SearchJob, on_cluster
 from tests.search.made import GIB, MIB, small_space, traced_task
 from tests.search.made_cluster import cluster_task

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds, model_bounds
+from phaze.search.chips import enumerate_space
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import GraphTimes, RankGraph
 from phaze.search.reference import layers_on
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import Configuration, ModelTask, Training, task_of
 from tests.search.made import MIB, chained, made_model, made_training, small_space
 

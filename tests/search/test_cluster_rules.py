@@ -17,13 +17,13 @@ from phaze.search import run
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.bounds.shape_bounds import SLACK, cheap_floors, cut_bounds
 from phaze.search.bounds.shape_tables import tables_of
+from phaze.search.chips import enumerate_space
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
 from phaze.search.problem import problem_of
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import ModelTask, SearchJob
 from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task

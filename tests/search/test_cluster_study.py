@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from phaze.search.baseline import scale_for
+from phaze.search.chips import enumerate_space
 from phaze.search.plain_path import plain_of
-from phaze.search.spaces import enumerate_space
 from phaze.search.view_check import check_text, regenerated
 from phaze.study.load import question_in
 from tests.conftest import Ran

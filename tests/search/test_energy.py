@@ -11,10 +11,10 @@ from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
 from phaze.placement.structure import StageCut
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
+from phaze.search.chips import enumerate_space
 from phaze.search.energy import COMPONENTS, LINKS, LayerJoules, plan_joules
 from phaze.search.problem import pattern_of
 from phaze.search.reference import layers_on, placed_on
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import on_all_devices, task_of
 from tests.search.made import GIB, made_model, made_training, small_space
 

@@ -125,12 +125,13 @@ def test_a_space_without_a_chip_and_a_price_that_none_meets_are_said(tmp_path: P
     from dataclasses import replace
 
     from phaze import documents
-    from phaze.search.space import SpaceFile, space_from
+    from phaze.search.space_file import SpaceFile
+    from phaze.search.spaces import space_of
 
     job = _job()
     for keep, match in (({"most_area": 0.5}, "no chip"), ({"area_of": "tpu-v4-paper", "most_usd": 301.0}, "cheapest")):
         raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
-        space = space_from(documents.check(SpaceFile, raw, "made"))
+        space = space_of(documents.check(SpaceFile, raw, "made"))
         with pytest.raises(InfeasibleError, match=match):
             run_in(tmp_path / match, Papers(""), replace(job, space=space, hbm_bytes=(2**34,)))
 

@@ -18,11 +18,11 @@ from phaze.search.baseline import scale_for
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
 from phaze.search.bounds.model_bounds import CHEAP, device_floors
 from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors, peak_floors
+from phaze.search.chips import enumerate_space
 from phaze.search.deadline import NEVER
 from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.rank_graph import RankGraph
 from phaze.search.run import begin
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import ModelTask, networks_of
 from tests.search.made import exact_score, made_job, made_task, traced_task
 

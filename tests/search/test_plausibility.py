@@ -12,9 +12,9 @@ from phaze.hardware.library import load_chip, load_core_chip, preset_names
 from phaze.hardware.shipped import shipped_beside, shipped_file
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
+from phaze.search.chips import enumerate_space
 from phaze.search.plausibility import plausibility_of
 from phaze.search.run import search
-from phaze.search.spaces import enumerate_space
 from tests.conftest import Ran
 from tests.search.made import exact_score, made_job, made_task, small_space
 from tests.search.test_verify import run

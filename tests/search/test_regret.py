@@ -6,9 +6,9 @@ import numpy as np
 
 from phaze.search.answer import best_of
 from phaze.search.baseline import own_bests, scale_for
+from phaze.search.chips import enumerate_space
 from phaze.search.objective import Objective, scale_of
 from phaze.search.run import search
-from phaze.search.spaces import enumerate_space
 from tests.search.made import exact_score, made_job, made_task
 
 

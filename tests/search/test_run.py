@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.search.answer import best_of
+from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
 from phaze.search.run import begin, search
-from phaze.search.space import SpaceFile, space_from
-from phaze.search.spaces import enumerate_space
+from phaze.search.space_file import SpaceFile
+from phaze.search.spaces import space_of
 from phaze.search.state import TIE, SearchState
 from phaze.search.task import SearchJob
 from tests.search.made import GIB, MIB, exact_score, made_job, made_task
@@ -151,7 +152,7 @@ def _jobs(draw: st.DrawFn) -> SearchJob:
     objective = replace(job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic", "regret"])))
     memories = draw(st.sampled_from([(128 * MIB, GIB), (96 * MIB, 8 * GIB, 16 * GIB)]))
     raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
-    space = space_from(documents.check(SpaceFile, raw, "made"))
+    space = space_of(documents.check(SpaceFile, raw, "made"))
     return replace(job, objective=objective, hbm_bytes=memories, space=space, round_size=draw(st.integers(1, 8)))
 
 
@@ -186,7 +187,7 @@ def test_the_price_of_a_chip_counts_its_memory() -> None:
     job = made_job((made_task(11, microbatches=(1,)),), rows=[64])
     keep = {"area_of": "tpu-v4-paper", "most_usd": 320.0}
     raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
-    space = space_from(documents.check(SpaceFile, raw, "made"))
+    space = space_of(documents.check(SpaceFile, raw, "made"))
     dear = replace(job, space=space, hbm_bytes=(128 * MIB, 64 * GIB))
     state = _check_against_exhaustive(dear)
     best = best_of(state)

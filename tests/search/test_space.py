@@ -14,27 +14,28 @@ from phaze.hardware.area import chip_areas
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
-from phaze.search.feasibility import kept_of
-from phaze.search.space import Space, SpaceFile, space_from
+from phaze.search.chips import enumerate_space
+from phaze.search.space import Space
+from phaze.search.space_file import SpaceFile
+from phaze.search.spaces import space_of
 from tests.search.made import core_space
 
 
 def test_the_papers_space_has_the_papers_counts() -> None:
-    chips = kept_of(core_space("paper")).chips
+    chips = enumerate_space(core_space("paper"))
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (29_360, 4_186, 697)
     without_buffer = {
-        "tensor": len({*zip(chips.tensor_cores, chips.rows, chips.columns, strict=True)}),
-        "vector": len({*zip(chips.vector_cores, chips.lanes, strict=True)}),
+        "tensor": len({*zip(chips.chips.clusters, chips.chips.rows, chips.chips.columns, strict=True)}),
+        "vector": len({*zip(chips.chips.vectors, chips.chips.lanes, strict=True)}),
     }
     assert without_buffer == {"tensor": 620, "vector": 101}
 
 
 def test_the_papers_baseline_is_the_largest_chip() -> None:
-    chips = kept_of(core_space("paper")).chips
+    chips = enumerate_space(core_space("paper"))
     assert chips.area_mm2.max() == pytest.approx(278.82667631, abs=5e-9)
     largest = int(np.argmax(chips.area_mm2))
-    shape = (chips.tensor_cores, chips.rows, chips.columns, chips.vector_cores, chips.lanes)
-    assert [int(field[largest]) for field in shape] == [8, 128, 128, 2, 128]
+    assert chips.identity(largest)[:5] == (8, 128, 128, 2, 128)
 
 
 def _small(**changes: Any) -> Space:
@@ -54,12 +55,12 @@ def _small(**changes: Any) -> Space:
         "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }
-    return space_from(documents.check(SpaceFile, raw | changes, "small"))
+    return space_of(documents.check(SpaceFile, raw | changes, "small"))
 
 
 def test_free_lanes_are_an_axis_of_their_own() -> None:
-    chips = kept_of(_small()).chips
-    assert set(chips.lanes.tolist()) == {64, 256}
+    chips = enumerate_space(_small())
+    assert set(chips.chips.lanes.tolist()) == {64, 256}
     assert len(chips) == 2 * 2 * 1 * 2 * 2 * 2
 
 
@@ -81,9 +82,9 @@ def test_a_range_is_either_by_factor_or_by_step(raw: dict[str, int]) -> None:
 @settings(max_examples=20)
 def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
     keep = {"area_of": "tpu-v4-paper", "least_share": share, "smaller_with_one_core": single}
-    everything, kept = kept_of(_small()).chips, kept_of(_small(keep=keep)).chips
+    everything, kept = enumerate_space(_small()), enumerate_space(_small(keep=keep))
     budget = chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total
-    columns = (everything.area_mm2, everything.tensor_cores, everything.vector_cores)
+    columns = (everything.area_mm2, everything.chips.clusters, everything.chips.vectors)
     expected = [
         area
         for area, tensor, vector in zip(*columns, strict=True)
@@ -94,7 +95,7 @@ def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
 
 def test_an_empty_space_counts_nothing() -> None:
     huge = {"tensor_cores": [4096], "rows": [256], "columns": [256], "vector_cores": [1], "lanes": "columns"}
-    chips = kept_of(_small(axes={**huge, "global_buffer": ["2 MiB"]})).chips
+    chips = enumerate_space(_small(axes={**huge, "global_buffer": ["2 MiB"]}))
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (0, 0, 0)
 
 
@@ -102,19 +103,20 @@ def test_a_space_too_large_to_lay_out_is_refused() -> None:
     wide = {"from": 1, "to": 100_000, "step": 1}
     axes = {"tensor_cores": wide, "rows": wide, "columns": [1], "vector_cores": [1], "lanes": "columns"}
     with pytest.raises(InputError, match="combinations"):
-        kept_of(_small(axes={**axes, "global_buffer": ["2 MiB"]}))
+        enumerate_space(_small(axes={**axes, "global_buffer": ["2 MiB"]}))
 
 
 def test_a_base_without_technology_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names no technology"):
-        kept_of(_small(base="tpu-v5e"))
+        enumerate_space(_small(base="tpu-v5e"))
 
 
 def test_the_papers_space_with_free_lanes_holds_it() -> None:
-    tied, free = (kept_of(core_space(name)).chips for name in ("paper", "paper-free-lanes"))
+    tied, free = (enumerate_space(core_space(name)) for name in ("paper", "paper-free-lanes"))
     assert len(free) == 238_057
-    assert int((free.lanes == free.columns).sum()) == len(tied)
-    assert (free.area_mm2[free.lanes == free.columns] == tied.area_mm2).all()
+    square = free.chips.lanes == free.chips.columns
+    assert int(square.sum()) == len(tied)
+    assert (free.area_mm2[square] == tied.area_mm2).all()
 
 
 ALL_AXES: dict[str, Any] = {
@@ -132,44 +134,39 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
     from phaze.cost.chip_set import chip_arrays
-    from phaze.search.space import grid_of
-    from phaze.search.spaces import enumerate_space
 
-    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
     space = _small(axes=axes | {"global_buffer": ["2 MiB"]} | given_ones)
     opened, technology = enumerate_space(space), load_technology("paper-22nm")
-    assert len(grid_of(space)) == len(opened) == 2 ** len(given_ones) * len(kept_of(_small()).chips) // 2
+    assert len(space) == len(opened) == 2 ** len(given_ones) * len(enumerate_space(_small())) // 2
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     arrays = opened.arrays()
     for number in range(0, len(opened), 1 + len(opened) // 7):
         chip = opened.chip(number, 2**35)
         row = chip_arrays([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
-        assert chip_areas(technology, chip).total == pytest.approx(opened.chips.area_mm2[number])
+        assert chip_areas(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
 
 
 def test_with_both_buffers_as_axes_no_rule_is_needed() -> None:
-    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
     buffers = {"tensor_buffer": ["64 KiB", "256 KiB"], "vector_buffer": ["2 KiB"]}
-    chips = kept_of(_small(axes=axes | buffers, core_buffers=None)).chips
-    assert set(chips.tensor_buffer_bytes.tolist()) == {2**16, 2**18}
-    assert set(chips.vector_buffer_bytes.tolist()) == {2**11}
+    chips = enumerate_space(_small(axes=axes | buffers, core_buffers=None))
+    assert set(chips.chips.operand_bytes.tolist()) == {2**16, 2**18}
+    assert set(chips.chips.register_bytes.tolist()) == {2**11}
 
 
 def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
-    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
-    chips = kept_of(_small(axes=axes | {"vector_cores": "tensor_cores"})).chips
-    assert len(chips) > 0 and (chips.vector_cores == chips.tensor_cores).all()
+    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
+    chips = enumerate_space(_small(axes=axes | {"vector_cores": "tensor_cores"}))
+    assert len(chips) > 0 and (chips.chips.vectors == chips.chips.clusters).all()
 
 
 def test_power_and_price_are_constraints_and_every_combination_is_counted() -> None:
     from phaze.hardware.ownership import load_terms, ownership_of
     from phaze.hardware.power import full_rate_power
-    from phaze.search.feasibility import kept_of
-    from phaze.search.space import grid_of
-    from phaze.search.spaces import enumerate_space
 
     technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
     opened = enumerate_space(loose)
@@ -179,15 +176,15 @@ def test_power_and_price_are_constraints_and_every_combination_is_counted() -> N
     usd = [ownership_of(chip, technology, load_terms()).making_usd - hbm_usd for chip in chips]
     most_w, most_usd = float(np.median(watts)), float(np.quantile(usd, 0.7))
     tight = _small(keep={"most_area": "200 mm2", "most_power": most_w, "most_usd": most_usd})
-    kept = kept_of(tight)
+    kept = enumerate_space(tight)
     expected = [
         area
-        for area, w, price in zip(opened.chips.area_mm2, watts, usd, strict=True)
+        for area, w, price in zip(opened.area_mm2, watts, usd, strict=True)
         if area <= 200 and w <= most_w and price <= most_usd
     ]
-    assert kept.chips.area_mm2.tolist() == expected and 0 < len(expected) < len(chips)
-    assert len(kept.chips) + kept.area + kept.power + kept.cost == len(grid_of(tight))
-    assert kept.area and kept.power
+    assert kept.area_mm2.tolist() == expected and 0 < len(expected) < len(chips)
+    assert len(kept) + sum(kept.rules.values()) == len(tight)
+    assert kept.rules["area"] and kept.rules["power"]
 
 
 @pytest.mark.parametrize(
@@ -208,21 +205,18 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
 
     from phaze.cost.chip_set import chip_arrays
     from phaze.hardware.power import full_rate_power
-    from phaze.search.ownership_cost import design_watts
-    from phaze.search.space import grid_of
-    from phaze.search.spaces import enumerate_space
 
-    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
     space = _small(axes=axes | rates)
     opened = enumerate_space(space)
-    assert len(grid_of(space)) == len(opened) == 8 * len(kept_of(_small()).chips)
+    assert len(space) == len(opened) == 8 * len(enumerate_space(_small()))
     arrays, technology = opened.arrays(), load_technology("paper-22nm")
-    watts = design_watts(space, opened.chips)
+    watts = opened.design_w()
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     for number in range(0, len(opened), 17):
         chip = opened.chip(number, 2**35)
         row = chip_arrays([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
-        assert chip_areas(technology, chip).total == pytest.approx(opened.chips.area_mm2[number])
+        assert chip_areas(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert full_rate_power(technology, chip).design_w == pytest.approx(watts[number])

@@ -16,11 +16,11 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.report.sweep_page import sweep_page
 from phaze.search.baseline import scale_for
 from phaze.search.bounds.chip_times import layer_times_on
+from phaze.search.chips import enumerate_space
 from phaze.search.folder import RESULT, run_in
 from phaze.search.question_files import Papers
 from phaze.search.run import begin
 from phaze.search.shared import Shared
-from phaze.search.spaces import enumerate_space
 from phaze.study.load import job_of, study_of
 from phaze.study.places import Origin
 from phaze.study.plain import default_study, with_settings

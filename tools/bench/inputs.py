@@ -20,7 +20,8 @@ from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.problem import Problem as PlacementProblem
 from phaze.placement.problem import RecomputeChoice
 from phaze.schedule.problem import Problem as ScheduleProblem
-from phaze.search.spaces import enumerate_space, load_space
+from phaze.search.chips import enumerate_space
+from phaze.search.spaces import load_space
 
 CHIP = "tpu-v4-paper"
 DEVICES = 1024

@@ -77,7 +77,8 @@ def chips(name: str | None = None, *, space: str | None = None, count: bool = Fa
 
 
 def _counted(space: str) -> Shown:
-    from phaze.search.spaces import enumerate_space, load_space
+    from phaze.search.chips import enumerate_space
+    from phaze.search.spaces import load_space
 
     opened = load_space(space)
     found = enumerate_space(opened)

@@ -19,8 +19,8 @@ from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.placement.answer import document_of
 from phaze.report.chip_sheet import show_sheet
 from phaze.search.baseline import scale_for
+from phaze.search.chips import enumerate_space
 from phaze.search.compare import best_offers
-from phaze.search.spaces import enumerate_space
 from phaze.search.task import tasks_for
 from phaze.study.load import question_of, study_of
 

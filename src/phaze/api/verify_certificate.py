@@ -70,8 +70,8 @@ def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
 
     def values(chip: int) -> list[float]:
         from phaze.search.baseline import scale_for
+        from phaze.search.chips import enumerate_space
         from phaze.search.plain_path import plain_of
-        from phaze.search.spaces import enumerate_space
         from phaze.study.load import question_in
 
         if not opened:

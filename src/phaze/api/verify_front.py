@@ -58,9 +58,9 @@ class FrontFolder:
             from phaze.check.larger import boxed
             from phaze.files import read_text
             from phaze.search.boxes.opening import chips_numbered
+            from phaze.search.chips import enumerate_space
             from phaze.search.plain_path import plain_of
             from phaze.search.question_files import PROBLEM
-            from phaze.search.spaces import enumerate_space
 
             own = self.plain()[0].plain
             if boxed(json.loads(read_text(str(self.folder / PROBLEM))[0])):  # by the number of a combination

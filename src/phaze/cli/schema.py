@@ -24,12 +24,11 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.files import CHIP, CLUSTER
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.silicon.files import ACCELERATOR
-    from phaze.hardware.silicon.space_file import CLUSTER_SPACE
     from phaze.hardware.stack_file import STACK
     from phaze.hardware.technology_files import NODE, TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
-    from phaze.search.space import SPACE
+    from phaze.search.space_file import CLUSTER_SPACE, SPACE
     from phaze.study.schema import STUDY
     from phaze.sweep.schema import FORMAT as SWEEP
 

@@ -26,8 +26,8 @@ def check(
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
     """
+    from phaze.search.chips import enumerate_space
     from phaze.search.shortage import no_chip
-    from phaze.search.spaces import enumerate_space
     from phaze.study.load import job_of, study_of
 
     raw, origin = settled(file, None, settings or [], fresh, progress, allow_code=allow_code)

@@ -19,30 +19,28 @@ from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError
 from phaze.explain.question import Question, best_with, score_on
-from phaze.search.chips import SpaceChips
-from phaze.search.clustered_chips import ClusterChips
+from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.shared import chip_rows
-from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.task import SearchJob
 
 
-def _numbers(opened: ClusterChips) -> NDArray[np.int64]:
+def _numbers(opened: SpaceChips) -> NDArray[np.int64]:
     """The number of every chip's combination, the same whatever the space keeps."""
     points, values = opened.space.axis_points(), opened.axis_values()
     places = [np.searchsorted(axis, values[name]) for name, axis in points.items()]
     return np.asarray(np.ravel_multi_index(places, [len(axis) for axis in points.values()])).astype(np.int64)
 
 
-def candidates(question: Question, changed: ClusterChips, job: SearchJob, rates: float = 1.0) -> NDArray[np.int64]:
+def candidates(question: Question, changed: SpaceChips, job: SearchJob, rates: float = 1.0) -> NDArray[np.int64]:
     """Chips of the changed space that may be its best; ``rates``: the greatest factor on any other rate than the
     clock."""
     old = question.opened
-    if not isinstance(old, ClusterChips) or job.objective.needs_energy:
+    if not old.space.of_clusters or job.objective.needs_energy:
         return np.arange(len(changed))
     before, after = _numbers(old), _numbers(changed)
     order = np.argsort(before)
     place = order[np.minimum(np.searchsorted(before, after, sorter=order), len(order) - 1)]
-    faster = np.minimum(1.0, old.found.held_hz[place] / changed.found.held_hz)
+    faster = np.minimum(1.0, old.held_hz[place] / changed.held_hz)
     bound = np.where(before[place] == after, question.bounds[place] * faster / max(1.0, rates), 0.0)
     there = np.flatnonzero(after == before[question.number])
     reach = score_on(job, question.scale, changed.chip(int(there[0]))) if len(there) else np.inf
@@ -53,7 +51,7 @@ def candidates_of_cores(question: Question, changed: SpaceChips, job: SearchJob)
     """The same of chips of cores, which no limit of area, power or price makes faster or slower."""
     old, every = question.opened, np.arange(len(changed))
     same = job.models is question.job.models and job.space.base == question.job.space.base
-    if not (same and isinstance(old, SpaceChips)) or job.objective.needs_energy or job.space.own_links:
+    if not same or old.space.of_clusters or job.objective.needs_energy or job.space.own_links:
         return every
     before, after = chip_rows(old), chip_rows(changed)
     order = np.argsort(before)
@@ -77,20 +75,21 @@ def best_of_changed(question: Question, job: SearchJob, processes: int, rates: f
     if question.boxed:
         return _best(question, job, processes, None)
     opened = enumerate_space(job.space)
-    if isinstance(opened, ClusterChips) and len(opened):
-        opened = opened.taken(candidates(question, opened, job, rates))
-    elif isinstance(opened, SpaceChips) and len(opened):
-        opened = opened.taken(candidates_of_cores(question, opened, job))
     if not len(opened):
         return None
-    if len(opened) == 1 and isinstance(opened, ClusterChips):  # all others are excluded by what the run proved
+    clusters = opened.space.of_clusters
+    near = candidates(question, opened, job, rates) if clusters else candidates_of_cores(question, opened, job)
+    opened = opened.taken(near)
+    if not len(opened):
+        return None
+    if len(opened) == 1 and clusters:  # all others are excluded by what the run proved
         chip = opened.chip(0)
         score = score_on(job, question.scale, chip)
         return Winner(chip.name, opened.identity(0), score) if score < np.inf else None
     return _best(question, job, processes, opened)
 
 
-def _best(question: Question, job: SearchJob, processes: int, opened: EnumeratedSpace | None) -> Winner | None:
+def _best(question: Question, job: SearchJob, processes: int, opened: SpaceChips | None) -> Winner | None:
     try:
         found = best_with(job, question.scale, processes, opened)
     except InfeasibleError:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from phaze.explain.changed_space import Winner, best_of_changed
 from phaze.explain.question import Question, gain
 from phaze.hardware.technology import InterfaceAreas, Technology
-from phaze.search.clustered_space import SpaceOfClusters
 
 FIRST, NEARER, FURTHER = 0.10, 0.05, 0.25
 
@@ -97,10 +96,8 @@ class Deciding:
 def changed_answer(question: Question, constant: Constant, factor: float, processes: int) -> Winner | None:
     """The certified best where a constant is another; None where nothing fits."""
     space = question.job.space
-    if not isinstance(space, SpaceOfClusters):
-        raise AssertionError("a space of clusters has a node")
-    silicon = replace(space.silicon, node=constant.changed(space.silicon.node, factor))
-    return best_of_changed(question, replace(question.job, space=replace(space, silicon=silicon)), processes)
+    changed = replace(space, technology=constant.changed(space.technology, factor))
+    return best_of_changed(question, replace(question.job, space=changed), processes)
 
 
 def _side(question: Question, best: Callable[[float], Winner | None], sign: float) -> Side:
@@ -122,7 +119,7 @@ def _side(question: Question, best: Callable[[float], Winner | None], sign: floa
 
 def deciding(question: Question, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
     """Every constant, that which must move least first; none where the space's chips are no clusters."""
-    if not isinstance(question.job.space, SpaceOfClusters):
+    if not question.job.space.of_clusters:
         return []
     found = []
     for constant in CONSTANTS:

@@ -22,13 +22,13 @@ from phaze.errors import InputError
 from phaze.explain.question import Question, gain
 from phaze.explain.shared import Axis, Span, near_words
 from phaze.search.boxes.opening import box_question, chips_numbered, left_chips
+from phaze.search.chips import SpaceChips
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
 from phaze.search.finer_bounds import bounds_on
 from phaze.search.run import begin
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
@@ -104,7 +104,7 @@ def share_of(text: str) -> float:
     return share
 
 
-def _candidates(question: Question, reach: float) -> EnumeratedSpace:
+def _candidates(question: Question, reach: float) -> SpaceChips:
     """The chips whose bound is within reach, the answer among them; of a space in boxes those that another walk over
     them leaves."""
     if question.boxed:
@@ -115,7 +115,7 @@ def _candidates(question: Question, reach: float) -> EnumeratedSpace:
     return question.opened.taken(np.union1d(index, [question.number]).astype(np.int64))
 
 
-def _within_reach(question: Question, within: float) -> tuple[float, EnumeratedSpace]:
+def _within_reach(question: Question, within: float) -> tuple[float, SpaceChips]:
     """The share that is looked at and its candidates; of a space in boxes, which may have millions as good, the
     largest of within / 64, within / 32 ... before which no more than ``FEW`` were left."""
     share = within / 64 if question.boxed else within
@@ -126,7 +126,7 @@ def _within_reach(question: Question, within: float) -> tuple[float, EnumeratedS
     return share, found
 
 
-def _tightened(question: Question, opened: EnumeratedSpace, reach: float) -> SearchState:
+def _tightened(question: Question, opened: SpaceChips, reach: float) -> SearchState:
     """Chips bounded as finely as a search bounds those that may win."""
     state = begin(question.job, opened, question.scale)
     every = np.arange(len(opened))
@@ -147,7 +147,7 @@ def _evaluated(state: SearchState, reach: float, processes: int, tell: Callable[
     return evaluated
 
 
-def _axes(question: Question, opened: EnumeratedSpace, chips: Integers) -> tuple[Axis, ...]:
+def _axes(question: Question, opened: SpaceChips, chips: Integers) -> tuple[Axis, ...]:
     """The values that near chips have of every axis that has more than one in the space."""
     values = opened.axis_values()
     return tuple(
@@ -157,7 +157,7 @@ def _axes(question: Question, opened: EnumeratedSpace, chips: Integers) -> tuple
     )
 
 
-def _macs(opened: EnumeratedSpace) -> NDArray[np.float64]:
+def _macs(opened: SpaceChips) -> NDArray[np.float64]:
     """MACs of every chip: what its arrays hold together."""
     values, many = opened.axis_values(), np.ones(len(opened))
     for name in ("clusters", "arrays", "tensor_cores", "rows", "columns"):
@@ -165,7 +165,7 @@ def _macs(opened: EnumeratedSpace) -> NDArray[np.float64]:
     return many
 
 
-def _spans(opened: EnumeratedSpace, chips: Integers, watts: NDArray[np.float64]) -> tuple[Span, ...]:
+def _spans(opened: SpaceChips, chips: Integers, watts: NDArray[np.float64]) -> tuple[Span, ...]:
     """The least and the most that near chips have of what is no axis."""
     columns = {"MACs": _macs(opened), "area, mm2": opened.area_mm2, "TDP, W": watts}
     return tuple(Span(name, float(own[chips].min()), float(own[chips].max())) for name, own in columns.items())

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.explain.question import Question, gain, scores_on
-from phaze.search.spaces import EnumeratedSpace
+from phaze.search.chips import SpaceChips
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
     return sorted(found, key=lambda row: -row.gain)
 
 
-def _over(question: Question, opened: EnumeratedSpace) -> NDArray[np.float64]:
+def _over(question: Question, opened: SpaceChips) -> NDArray[np.float64]:
     """By how much each chip exceeds the limits of the space, as a share of them."""
     limits, most = question.job.space.limits, question.job.hbm_bytes[-1]
     over = opened.area_mm2 / question.opened.area_budget() - 1

@@ -21,6 +21,7 @@ from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.opening import is_boxed
 from phaze.search.boxes.views import AnyGrid
+from phaze.search.chips import SpaceChips
 from phaze.search.configurations import configuration_names, plan_found
 from phaze.search.engine import workers
 from phaze.search.folder import JOURNAL, RESULT
@@ -31,7 +32,6 @@ from phaze.search.reopened import place_of, require_closed, rows_in
 from phaze.search.result_file import read_result, require_of_job
 from phaze.search.run import search
 from phaze.search.shared import Shared
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import question_in
@@ -51,7 +51,7 @@ class Question:
 
     job: SearchJob
     scale: Scale
-    opened: EnumeratedSpace
+    opened: SpaceChips
     number: int
     chip: Chip
     score: float
@@ -160,7 +160,7 @@ def best_with(
     job: SearchJob,
     scale: Scale,
     processes: int,
-    opened: EnumeratedSpace | AnyGrid | None = None,
+    opened: SpaceChips | AnyGrid | None = None,
     shared: Shared | None = None,
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the run."""

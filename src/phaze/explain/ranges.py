@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from phaze.explain.question import Found, Question, best_with, gain, score_on
 from phaze.search.boxes.views import AnyGrid, grid_for
 from phaze.search.changed_network import levels_of, with_bandwidths
+from phaze.search.chips import SpaceChips
 from phaze.search.factors import Factors
 from phaze.search.shared import Shared
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
 
 OF_CHIPS = ("clock", "HBM bandwidth", "buffer bandwidth")
@@ -72,13 +72,13 @@ def _changed(question: Question, factors: dict[str, float]) -> tuple[SearchJob, 
     return changed, Factors(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
 
 
-def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, EnumeratedSpace]:
+def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips]:
     """The job and its chips with constants times their factors; areas and what is in the space stay."""
     job, by = _changed(question, factors)
-    return job, question.opened.scaled(by.clock, by.hbm, by.shared, by.links)
+    return job, question.opened.scaled(by)
 
 
-def searched(question: Question, factors: dict[str, float]) -> tuple[SearchJob, EnumeratedSpace | AnyGrid]:
+def searched(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips | AnyGrid]:
     """The same, as a search takes it: of a space in boxes all of it, not the chips that they left."""
     if not question.boxed:
         return scaled(question, factors)

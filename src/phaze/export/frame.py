@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
-from phaze.search.spaces import EnumeratedSpace
 
 Frame = dict[str, NDArray[Any]]
 
 
 def chips_frame(
-    opened: EnumeratedSpace, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
+    opened: SpaceChips, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
 ) -> Frame:
     """One row for each chip of a space; money is reckoned with ``hbm_bytes`` of HBM."""
     score = np.full(len(opened), np.nan)

@@ -19,6 +19,7 @@ from phaze.front.state import FrontState
 from phaze.hardware.cluster import cluster_document
 from phaze.placement.answer import UNNAMED
 from phaze.search.answer import BestDesign, lean
+from phaze.search.chips import SpaceChips
 from phaze.search.configurations import ConfigurationPlan, SharedJoules, configuration_names, plan_found
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.journal import PrunedChip
@@ -27,7 +28,6 @@ from phaze.search.result import chip_document
 from phaze.search.round_works import share_works
 from phaze.search.setting import setting_document
 from phaze.search.shortage import nothing_found
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE, BoxedChips
 from phaze.search.task import Configuration, ModelTask, SearchJob
 
@@ -139,7 +139,7 @@ def _stated(state: FrontState, design: Design, measures: Measures, shared: Share
 
 
 def _point(
-    measures: Measures, opened: EnumeratedSpace, design: StatedDesign, proof: tuple[Metric, DesignProof] | None
+    measures: Measures, opened: SpaceChips, design: StatedDesign, proof: tuple[Metric, DesignProof] | None
 ) -> dict[str, Any]:
     job, asked = measures.job, measures.asked
     return {
@@ -190,7 +190,7 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def _setting(job: SearchJob, opened: EnumeratedSpace, design: StatedDesign) -> dict[str, Any]:
+def _setting(job: SearchJob, opened: SpaceChips, design: StatedDesign) -> dict[str, Any]:
     """Under what all designs were found, as in the answer of a search; where links are an axis each has its own."""
     chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
     setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
@@ -203,7 +203,7 @@ def _setting(job: SearchJob, opened: EnumeratedSpace, design: StatedDesign) -> d
 
 def front_view(
     measures: Measures,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     designs: Sequence[StatedDesign],
     listed: Listed | None,
     proof: tuple[Sequence[PrunedChip], Sequence[Evaluated], str],

@@ -27,10 +27,10 @@ from phaze.search.boxes.opening import chips_numbered, unlooked
 from phaze.search.boxes.searching import NOTE, steps_from
 from phaze.search.boxes.views import AnyGrid
 from phaze.search.boxes.walk import chips_left
+from phaze.search.chips import SpaceChips
 from phaze.search.deadline import Deadline, OutOfTime
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import Journal, PrunedChip
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import BoxedChips
 
 Integers = NDArray[np.int64]
@@ -43,7 +43,7 @@ NEARLY = 0.002
 Place = tuple[int, int]
 """A unit by its memory and the number of its combination."""
 # A front of chips: which, where evaluated ones are kept, units to evaluate first, the gap, whether it is the answer.
-FrontChips = Callable[[EnumeratedSpace, Journal | None, list[int], float, bool], FrontState]
+FrontChips = Callable[[SpaceChips, Journal | None, list[int], float, bool], FrontState]
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class UnitJournal:
     """A journal by the numbers of units in documents, for a front that has some chips of a space by place."""
 
     journal: Journal
-    opened: EnumeratedSpace
+    opened: SpaceChips
     combinations: int
 
     def known(self) -> dict[int, Evaluated]:

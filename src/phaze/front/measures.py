@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.front.metrics import Metric, RequestedMetrics, known_values
+from phaze.search.chips import SpaceChips
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
 
@@ -81,7 +81,7 @@ class Measures:
 
 
 def measures_of(
-    job: SearchJob, asked: RequestedMetrics, scales: Sequence[Scale], opened: EnumeratedSpace, memories: Sequence[int]
+    job: SearchJob, asked: RequestedMetrics, scales: Sequence[Scale], opened: SpaceChips, memories: Sequence[int]
 ) -> Measures:
     """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)

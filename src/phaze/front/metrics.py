@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError, unknown_name
+from phaze.search.chips import SpaceChips
 from phaze.search.objective import Kind
-from phaze.search.spaces import EnumeratedSpace
 
 Floats = NDArray[np.float64]
 MOST = 3
@@ -126,7 +126,7 @@ def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> RequestedMe
     return RequestedMetrics(found, tuple(limits))
 
 
-def known_values(metric: Metric, opened: EnumeratedSpace, hbm_bytes: Sequence[int]) -> Floats:
+def known_values(metric: Metric, opened: SpaceChips, hbm_bytes: Sequence[int]) -> Floats:
     """A metric that is known of every chip with each memory, [memories, chips]."""
     if metric.name in ("price", "embodied"):
         making = opened.making_usd if metric.name == "price" else opened.making_kgco2e

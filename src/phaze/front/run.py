@@ -27,6 +27,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.opening import is_boxed
 from phaze.search.boxes.views import grid_for
+from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.journal import Journal
@@ -39,7 +40,6 @@ from phaze.search.run import (
     keep_times,
 )
 from phaze.search.shared import Shared
-from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
@@ -157,7 +157,7 @@ def front(
         own = replace(question, deadline=until)
         return FrontBoxes(own, asked, tuple(scales), state.archive.values[: len(asked.of)])
 
-    def some(chips: EnumeratedSpace, kept: Journal | None, first: list[int], gap: float, last: bool) -> FrontState:
+    def some(chips: SpaceChips, kept: Journal | None, first: list[int], gap: float, last: bool) -> FrontState:
         own = Front(replace(job, gap=gap), asked, scales, engine, deadline, shared)
         if last and ending is not None:
             ending.stated.clear()  # designs are numbered by the chips of one front
@@ -180,7 +180,7 @@ class Front:
 
 def _front_chips(
     own: Front,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     journal: Journal | None,
     watch: Watch | None,
     ending: Ending | None,

@@ -14,11 +14,11 @@ from phaze.front.answer import StatedDesign, design_order, front_view, model_tab
 from phaze.front.measures import Measures
 from phaze.front.order import undominated
 from phaze.front.reference import PlainFront
+from phaze.search.chips import SpaceChips
 from phaze.search.code import code_digest
 from phaze.search.configurations import ConfigurationPlan
 from phaze.search.plain_path import NEAR
 from phaze.search.reference import way_of
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import TIE
 from phaze.search.view_check import check_text
 from phaze.search.witness import chip_of, seconds_score
@@ -113,7 +113,7 @@ def _same_designs(
 
 
 def _proof_tables(
-    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], opened: EnumeratedSpace
+    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], opened: SpaceChips
 ) -> list[str]:
     """What of the tables of the proof contradicts the designs, the space, or itself."""
     said, units, gap = document["certificate"], opened.total * len(measures.memories), measures.job.gap

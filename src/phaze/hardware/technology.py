@@ -46,15 +46,15 @@ class Curve:
             raise InputError("curve", "the sizes or values do not rise", "give at least two points in rising order")
 
     def at(self, size_bytes: ArrayLike) -> Array:
-        """The figure at each size; on a straight line between two points, which it never leaves by rounding."""
+        """The figure at each size."""
         size = np.asarray(size_bytes, dtype=np.float64)
         sizes, values = np.array(self.sizes_bytes), np.array(self.values)
-        below = np.clip(np.searchsorted(sizes, size, side="right") - 1, 0, len(sizes) - 2)
-        slope = (values[below + 1] - values[below]) / (sizes[below + 1] - sizes[below])
-        line = values[below] + slope * (size - sizes[below])
-        inside = np.where(size > sizes[-1], line, np.minimum(line, values[below + 1]))
-        first = values[0] * size / sizes[0] if self.through_origin else values[0]
-        figure: Array = np.where(size < sizes[0], first, inside)
+        figure: Array = np.asarray(np.interp(size, sizes, values))
+        if self.through_origin and (small := size < sizes[0]).any():
+            figure = np.where(small, values[0] * size / sizes[0], figure)
+        if (large := size > sizes[-1]).any():
+            slope = (values[-1] - values[-2]) / (sizes[-1] - sizes[-2])
+            figure = np.where(large, values[-2] + slope * (size - sizes[-2]), figure)
         return figure
 
     def scaled(self, factor: float) -> "Curve":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, BytesPerSecond, Document, Hertz
+from phaze.documents import Bytes, BytesPerSecond, Document, Hertz, Positive
 
 Whole = Annotated[int, Field(gt=0, le=2**24)]
 # An axis of more values is a slip of the pen; a study of them would be out of reach.
@@ -89,6 +89,26 @@ class AxesTable(Document):
     hbm_bandwidth: Rates | None = None
     links: Rates | None = None
     clock: Clocks | None = None
+
+
+Counts = Annotated[list[Whole], Field(min_length=1, max_length=1000)]
+BufferSizes = Annotated[list[Bytes], Field(min_length=1, max_length=1000)]
+
+
+class ClusterAxesTable(Document):
+    """The values of each axis of a space of chips of clusters."""
+
+    clusters: Counts
+    arrays: Annotated[Counts, Field(description="of a cluster")]
+    rows: Counts
+    columns: Counts
+    lanes: Annotated[Counts, Field(description="of a cluster")]
+    operand_buffer: Annotated[BufferSizes, Field(description="of an array")]
+    registers: Annotated[BufferSizes, Field(description="of a cluster, half of them for sums")]
+    global_buffer: BufferSizes
+    global_width: Annotated[list[Positive], Field(min_length=1, max_length=1000, description="bytes a cycle")]
+    hbm_stacks: Counts
+    links: Annotated[list[BytesPerSecond], Field(min_length=1, max_length=1000)]
 
 
 def whole_points(axis: RangeTable | BytesRange | Sequence[int]) -> NDArray[np.int64]:

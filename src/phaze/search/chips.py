@@ -1,267 +1,303 @@
-"""The chips of a space as the cost room wants them: arrays of every field, or one of them as a value.
+"""The chips of a space: figures of all of them as columns, or one of them as a value.
 
-A chip of a space has the base chip's technology; its core buffers feed their arrays and lanes fully: 2 bytes a row and
-column in and 4 a column out, 6 a lane, each cycle.
+A chip has the base chip's technology. What the rules leave out for area counts dies without edge for their stacks too.
 """
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipArrays
-from phaze.hardware.chip import (
-    Chip,
-    Memory,
-    TensorCore,
-    VectorCore,
-    array_feed_bytes_per_cycle,
-    lane_feed_bytes_per_cycle,
+from phaze.cost.chip_set import ChipArrays, ChipSet, ClusterSet
+from phaze.cost.parts import tensor_parts, vector_parts
+from phaze.cost.products import core_sides
+from phaze.hardware.area import areas_of
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.chip import Chip
+from phaze.hardware.columns import ChipColumns, Flags, Floats
+from phaze.hardware.ownership import GB, load_terms
+from phaze.hardware.power import power_at
+from phaze.hardware.silicon.design import EnergyModel, NodeEnergy, changed_chip, designed
+from phaze.search import space_chip
+from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.feasibility import (
+    NOTHING_LEFT_OUT,
+    WITHIN,
+    Need,
+    area_budget,
+    clock_powers,
+    clocks_of,
+    design_watts,
+    die_areas,
+    joined,
+    kept_chunks,
+    kept_of,
+    need_of,
+    price_usd,
+    refusals,
 )
-from phaze.hardware.ownership import load_terms
-from phaze.hardware.technology import EnergyTable, Technology
-from phaze.search.feasibility import FeasibleChips, Need, area_budget, combinations_at, nearest_chip, refusals
-from phaze.search.ownership_cost import design_watts, making_kgco2e, making_usd
-from phaze.search.space import FIELDS, Chips, Space
+from phaze.search.ownership_cost import die_kgco2e, making_kgco2e
+from phaze.search.space import Space
 from phaze.units import Unit
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceChips:
-    """A space opened: its base chip, its technology, its chips, and what its rules left out."""
+    """Chips of a space and the clocks they run at; ``factors`` make chips of clusters other than the model has them.
+
+    ``left_out``: combinations that each rule leaves out. Of a space that is looked at in boxes only some chips:
+    ``numbers`` are those of their combinations, ascending, and there are so many ``others``.
+    """
 
     space: Space
-    base: Chip
-    technology: Technology
-    kept: FeasibleChips
-
-    @property
-    def chips(self) -> Chips:
-        return self.kept.chips
+    chips: ChipColumns
+    area_mm2: Floats
+    held_hz: Floats
+    rules: Mapping[str, int] = field(default_factory=lambda: NOTHING_LEFT_OUT)
+    factors: Factors = AS_THEY_ARE
+    numbers: NDArray[np.int64] | None = None
+    others: int = 0
 
     def __len__(self) -> int:
-        return len(self.kept.chips)
+        return len(self.area_mm2)
 
     @property
     def process(self) -> str:
-        return self.technology.name
+        return self.space.technology.name
 
     @property
-    def energy(self) -> EnergyTable:
+    def energy(self) -> EnergyModel:
         """The energies of its chips."""
-        return self.technology.energy
-
-    @property
-    def area_mm2(self) -> Floats:
-        return self.chips.area_mm2
+        technology = self.space.technology
+        return NodeEnergy(technology) if self.space.of_clusters else technology.energy
 
     @property
     def link_bytes_per_s(self) -> Floats:
-        return self.chips.link_bytes_per_s
+        return self.chips.link_bytes_per_s * self.factors.links
 
     @property
-    def numbers(self) -> NDArray[np.int64] | None:
-        """What documents call its chips, where that is not their place."""
-        return self.kept.numbers
+    def hbm_bytes(self) -> NDArray[np.int64]:
+        """The memory of every chip of clusters."""
+        return self.chips.stacks.astype(np.int64) * self.space.stack_bytes
+
+    @property
+    def die_mm2(self) -> Floats:
+        """Areas with what stays empty so that the stacks have edge."""
+        return die_areas(self.chips, self.area_mm2)
 
     @property
     def total(self) -> int:
         """Chips of the space, with those that are not here one by one."""
-        return len(self) + self.kept.others
+        return len(self) + self.others
 
     def number(self, index: int) -> int:
         """What documents call a chip: its place, or where the space is looked at in boxes its combination's number."""
-        return index if self.kept.numbers is None else int(self.kept.numbers[index])
+        return index if self.numbers is None else int(self.numbers[index])
 
     def index_of(self, number: int) -> int | None:
         """The place of a chip that documents call that; None where there is none."""
-        if self.kept.numbers is None:
+        if self.numbers is None:
             return number if 0 <= number < len(self) else None
-        index = int(np.searchsorted(self.kept.numbers, number))
-        there = index < len(self) and int(self.kept.numbers[index]) == number
-        return index if there else None
+        index = int(np.searchsorted(self.numbers, number))
+        return index if index < len(self) and int(self.numbers[index]) == number else None
 
     @property
     def left_out(self) -> dict[str, int]:
         """Combinations that each rule leaves out."""
-        return {"area": self.kept.area, "power": self.kept.power, "cost": self.kept.cost}
+        rules = self.rules
+        return {"area": rules["area"] + rules["edge"], "power": rules["power"], "cost": rules["cost"]}
 
     def taken(self, index: NDArray[Any]) -> "SpaceChips":
         """Some of its chips, nothing left out."""
-        return replace(self, kept=FeasibleChips(self.chips.taken(index), 0, 0, 0))
+        held = self.held_hz[index]
+        return SpaceChips(self.space, self.chips.taken(index), self.area_mm2[index], held, factors=self.factors)
 
     def at(self, numbers: list[int]) -> "SpaceChips":
         """Combinations by number, whether or not the space keeps them."""
-        return replace(self, kept=FeasibleChips(combinations_at(self.space, numbers), 0, 0, 0))
+        return replace(as_chips(self.space, self.space.numbered(np.array(numbers, np.int64))), factors=self.factors)
 
     def refusals(self) -> list[str | None]:
         """Why the space does not keep each of these combinations, or None where it does."""
-        return refusals(self.space, self.chips)
+        return refusals(self.space, self.chips, self.area_mm2)
 
     def area_budget(self) -> float:
         """The area that a chip may have, mm2."""
         return area_budget(self.space)
 
-    def scaled(self, clock: float, hbm: float, shared: float, links: float) -> "SpaceChips":
+    def scaled(self, by: Factors) -> "SpaceChips":
         """The same chips with constants times factors; areas and what is in the space stay."""
-        c = self.chips
+        if self.space.of_clusters or by == AS_THEY_ARE:
+            return replace(self, factors=by)
+        chips, clock = self.chips, self.chips.clock_hz * by.clock
         faster = replace(
-            c,
-            clock_hz=c.clock_hz * clock,
-            hbm_bytes_per_s=c.hbm_bytes_per_s * hbm,
-            global_bytes_per_s=c.global_bytes_per_s * shared,
-            link_bytes_per_s=c.link_bytes_per_s * links,
+            chips,
+            clock_hz=clock,
+            operand_bytes_per_s=(2 * chips.rows + 6 * chips.columns) * clock,
+            register_bytes_per_s=6 * chips.lanes * clock,
+            hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm,
+            global_bytes_per_s=chips.global_bytes_per_s * by.shared,
+            link_bytes_per_s=chips.link_bytes_per_s * by.links,
         )
-        return replace(self, kept=replace(self.kept, chips=faster))
+        return replace(self, chips=faster, held_hz=clock)
 
-    def need(self) -> Need:
-        """Where there is no chip: the rule that leaves none, and how near the nearest comes."""
-        return nearest_chip(self.space)
+    def arrays(self) -> ChipSet:
+        """Every chip as a set for costs."""
+        if not self.space.of_clusters:
+            return self.core_arrays()
+        chips, by = self.chips, self.factors
+        inside = areas_of(chips, self.space.technology).clusters / chips.built
+        columns = replace(chips, hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm, width=chips.width * by.shared)
+        return ClusterSet(columns, self.held_hz * by.clock, self.area_mm2, inside)
 
-    def allowed(self, hbm_bytes: int) -> NDArray[np.bool_]:
-        """Chips that may have that memory: with it they are within the space's price."""
-        most = self.space.keep.most_usd
-        if most is None:
-            return np.ones(len(self), np.bool_)
-        return np.asarray(self.making_usd(hbm_bytes) <= most * (1 + 1e-12))
-
-    def static_w(self) -> Floats:
-        """Watts that every chip draws whatever runs."""
-        return self.technology.energy.static_w_per_mm2 * self.chips.area_mm2
-
-    def design_w(self) -> Floats:
-        """The design power of every chip."""
-        return design_watts(self.space, self.chips)
-
-    def making_usd(self, hbm_bytes: int) -> Floats:
-        """What making every chip with that memory takes."""
-        return making_usd(self.chips, self.base.silicon.dies, self.technology.fab, load_terms(), hbm_bytes)
-
-    def making_kgco2e(self, hbm_bytes: int) -> Floats:
-        """The same in carbon."""
-        return making_kgco2e(self.chips, self.base.silicon.dies, self.technology.fab, load_terms(), hbm_bytes)
-
-    def tensor_parts(self) -> int:
-        """Different tensor parts."""
-        return self.chips.tensor_parts()
-
-    def vector_parts(self) -> int:
-        """Different vector parts."""
-        return self.chips.vector_parts()
-
-    def identity(self, index: int) -> tuple[float, ...]:
-        """What names a chip whatever its constants are."""
-        c = self.chips
-        own = (c.tensor_cores, c.rows, c.columns, c.vector_cores, c.lanes, c.global_buffer_bytes)
-        return tuple(int(one[index]) for one in own)
-
-    def columns(self) -> list[NDArray[Any]]:
-        """All that tells its chips apart, 8 bytes a value."""
-        return [getattr(self.chips, f.name) for f in fields(self.chips)]
-
-    def described(self) -> list[tuple[str, NDArray[Any], Unit | None]]:
-        """What its chips are made of, for people: name, values, unit."""
-        c = self.chips
-        return [
-            ("tensor cores", c.tensor_cores, None),
-            ("rows", c.rows, None),
-            ("columns", c.columns, None),
-            ("vector cores", c.vector_cores, None),
-            ("lanes", c.lanes, None),
-            ("global buffer", c.global_buffer_bytes, "B"),
-            ("global buffer bandwidth", c.global_bytes_per_s, "B/s"),
-            ("HBM bandwidth", c.hbm_bytes_per_s, "B/s"),
-            ("tensor buffer", c.tensor_buffer_bytes, "B"),
-            ("vector buffer", c.vector_buffer_bytes, "B"),
-            ("links", c.link_bytes_per_s, "B/s"),
-            ("clock", c.clock_hz, "Hz"),
-        ]
-
-    def frame(self) -> dict[str, NDArray[Any]]:
-        """What its chips are made of, as columns of a table."""
-        c = self.chips
-        return {
-            "tensor_cores": c.tensor_cores,
-            "rows": c.rows,
-            "columns": c.columns,
-            "vector_cores": c.vector_cores,
-            "lanes": c.lanes,
-            "global_buffer_bytes": c.global_buffer_bytes,
-            "global_bytes_per_s": c.global_bytes_per_s,
-            "hbm_bytes_per_s": c.hbm_bytes_per_s,
-            "clock_hz": c.clock_hz,
-            "area_mm2": c.area_mm2,
-            "tensor_buffer_bytes": c.tensor_buffer_bytes,
-            "vector_buffer_bytes": c.vector_buffer_bytes,
-            "link_bytes_per_s": c.link_bytes_per_s,
-        }
-
-    def axis_values(self) -> dict[str, NDArray[Any]]:
-        """What every chip has of each axis."""
-        every = {name: getattr(self.chips, f.name) for name, f in zip(FIELDS, fields(self.chips), strict=True)}
-        return {name: every[name] for name in self.space.axis_points()}
-
-    def arrays(self) -> ChipArrays:
-        """Every chip as arrays."""
+    def core_arrays(self) -> ChipArrays:
+        """Chips of cores as a set for costs."""
         chips = self.chips
-        rows, columns, lanes = chips.rows.astype(float), chips.columns.astype(float), chips.lanes.astype(float)
         return ChipArrays(
-            tensor_cores=chips.tensor_cores.astype(float),
-            rows=rows,
-            columns=columns,
-            tensor_buffer_bytes=chips.tensor_buffer_bytes.astype(float),
-            tensor_buffer_bytes_per_s=(2 * rows + 6 * columns) * chips.clock_hz,
-            vector_cores=chips.vector_cores.astype(float),
-            lanes=lanes,
-            vector_buffer_bytes=chips.vector_buffer_bytes.astype(float),
-            vector_buffer_bytes_per_s=6 * lanes * chips.clock_hz,
-            global_bytes=chips.global_buffer_bytes.astype(float),
+            tensor_cores=chips.clusters,
+            rows=chips.rows,
+            columns=chips.columns,
+            tensor_buffer_bytes=chips.operand_bytes,
+            tensor_buffer_bytes_per_s=chips.operand_bytes_per_s,
+            vector_cores=chips.vectors,
+            lanes=chips.lanes,
+            vector_buffer_bytes=chips.register_bytes,
+            vector_buffer_bytes_per_s=chips.register_bytes_per_s,
+            global_bytes=chips.global_bytes,
             global_bytes_per_s=chips.global_bytes_per_s,
             hbm_bytes_per_s=chips.hbm_bytes_per_s,
             clock_hz=chips.clock_hz,
         )
 
-    def chip(self, index: int, hbm_bytes: int) -> Chip:
-        """One chip of the space with that much HBM."""
-        c, base = self.chips, self.base
-        rows, columns, lanes = (int(field[index]) for field in (c.rows, c.columns, c.lanes))
-        clock_hz = float(c.clock_hz[index])
-        array_s = array_feed_bytes_per_cycle(rows, columns) * clock_hz
-        lane_s = lane_feed_bytes_per_cycle(lanes) * clock_hz
-        global_bytes, rate = int(c.global_buffer_bytes[index]), float(c.global_bytes_per_s[index])
-        return replace(
-            base,
-            name=self.name(index),
-            title=f"chip {self.number(index)} of the space {self.space.name}",
-            clock_hz=clock_hz,
-            tensor_cores=int(c.tensor_cores[index]),
-            tensor_core=TensorCore(rows, columns, Memory(int(c.tensor_buffer_bytes[index]), array_s)),
-            vector_cores=int(c.vector_cores[index]),
-            vector_core=VectorCore(lanes, Memory(int(c.vector_buffer_bytes[index]), lane_s)),
-            global_buffer=replace(base.global_buffer, size_bytes=global_bytes, bandwidth_bytes_per_s=rate),
-            hbm=replace(base.hbm, size_bytes=hbm_bytes, bandwidth_bytes_per_s=float(c.hbm_bytes_per_s[index])),
-            links=replace(base.links, bandwidth_bytes_per_s=float(c.link_bytes_per_s[index])),
+    def chip(self, index: int, hbm_bytes: int = 0) -> Chip:
+        """One chip of the space: of clusters with its own memory whatever is asked, of cores with that much HBM."""
+        space, chips, number, by = self.space, self.chips, self.number(index), self.factors
+        if not space.of_clusters:
+            return space_chip.core_chip(space, chips, index, number, hbm_bytes)
+        chip = designed(space_chip.cluster_chip(space, chips, index, number), space.technology)
+        if by == AS_THEY_ARE:
+            return chip
+        clock = chip.clock_hz * by.clock
+        return changed_chip(
+            chip,
+            hbm_bytes_per_s=chip.hbm.bandwidth_bytes_per_s * by.hbm,
+            global_bytes_per_s=float(chips.width[index]) * by.shared * clock,
+            link_bytes_per_s=chip.links.bandwidth_bytes_per_s * by.links,
+            clock_hz=clock,
         )
 
     def name(self, index: int) -> str:
-        """A name that says what the chip is made of: counts and shapes, and every other axis that is given."""
-        c, axes = self.chips, self.space.axes
-        tensor = f"{c.tensor_cores[index]}x{c.rows[index]}x{c.columns[index]}"
-        said = f"t{tensor}-v{c.vector_cores[index]}x{c.lanes[index]}-{_mib(c.global_buffer_bytes[index])}MiB"
-        said += f"-tb{_kib(c.tensor_buffer_bytes[index])}KiB" if axes.tensor_buffer else ""
-        said += f"-vb{_kib(c.vector_buffer_bytes[index])}KiB" if axes.vector_buffer else ""
-        said += f"-{c.global_bytes_per_s[index] / 1e9:.9g}GBs" if axes.global_bandwidth else ""
-        said += f"-hbm{c.hbm_bytes_per_s[index] / 1e9:.9g}GBs" if axes.hbm_bandwidth else ""
-        said += f"-link{c.link_bytes_per_s[index] / 1e9:.9g}GBs" if axes.links else ""
-        return said + (f"-{c.clock_hz[index] / 1e9:.9g}GHz" if axes.clock else "")
+        """A name that says what a chip is made of."""
+        named = space_chip.cluster_name if self.space.of_clusters else space_chip.core_name
+        return named(self.space, self.chips, index)
+
+    def need(self) -> Need:
+        """Where there is no chip: the rule that leaves none."""
+        return need_of(self.space, self.rules)
+
+    def allowed(self, hbm_bytes: int) -> Flags:
+        """Chips that may have that memory: it is their own, or with it they are within the space's price."""
+        if self.space.of_clusters:
+            return np.asarray(self.hbm_bytes == hbm_bytes)
+        most = self.space.keep.most_usd
+        within = np.ones(len(self), np.bool_)
+        return within if most is None else np.asarray(self.making_usd(hbm_bytes) <= most * WITHIN)
+
+    def static_w(self) -> Floats:
+        """Watts that every chip draws whatever runs."""
+        if self.space.of_clusters:
+            return clock_powers(self.space, self.chips).idle_w
+        return self.space.technology.energy.static_w_per_mm2 * self.area_mm2
+
+    def design_w(self) -> Floats:
+        """The design power of every chip, of clusters at the clock that it holds."""
+        if not self.space.of_clusters:
+            return design_watts(self.space, self.chips, self.area_mm2)
+        return power_at(clock_powers(self.space, self.chips), self.space.technology, self.held_hz)
+
+    def making_usd(self, hbm_bytes: int) -> Floats:
+        """What making every chip takes, with its own memory or that one."""
+        return price_usd(self.space, self.chips, self.area_mm2, hbm_bytes)
+
+    def making_kgco2e(self, hbm_bytes: int) -> Floats:
+        """The same in carbon."""
+        terms, fab = load_terms(), self.space.technology.fab
+        if not self.space.of_clusters:
+            return making_kgco2e(self.area_mm2, self.space.base.silicon.dies, fab, terms, hbm_bytes)
+        rest = self.hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
+        return die_kgco2e(self.die_mm2, fab, terms) + rest
+
+    def tensor_parts(self) -> int:
+        """Different tensor parts; of clusters each has one front of mappings for a product."""
+        chips = self.chips
+        if self.space.of_clusters:
+            return len(core_sides(tensor_parts(self.arrays(), IDEAL)[0])[0])
+        return _distinct(chips.clusters, chips.rows, chips.columns, chips.global_bytes)
+
+    def vector_parts(self) -> int:
+        """Different vector parts; of clusters the clock held is among what they differ in."""
+        if self.space.of_clusters:
+            return len(vector_parts(self.arrays(), IDEAL)[0])
+        return _distinct(self.chips.vectors, self.chips.lanes, self.chips.global_bytes)
+
+    def fields(self) -> dict[str, NDArray[Any]]:
+        """What every chip has of each field that may be an axis."""
+        return space_chip.fields_of(self.space, self.chips)
+
+    def axis_values(self) -> dict[str, NDArray[Any]]:
+        """What every chip has of each axis."""
+        every = self.fields()
+        return {name: every[name] for name in self.space.axis_points()}
+
+    def identity(self, index: int) -> tuple[float, ...]:
+        """What names a chip whatever its constants are."""
+        one = space_chip.fields_of(self.space, self.chips.taken(np.array([index])))
+        if self.space.of_clusters:
+            return tuple(float(values[0]) for values in one.values())
+        names = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer")
+        return tuple(int(one[name][0]) for name in names)
+
+    def columns(self) -> list[NDArray[Any]]:
+        """All that tells its chips apart, 8 bytes a value; the clock held depends on the power limit too."""
+        every = [getattr(self.chips, column.name).astype(np.float64) for column in fields(self.chips)]
+        scaled = [np.full(len(self), value) for value in astuple(self.factors)]
+        return [*every, self.held_hz, *scaled]
+
+    def described(self) -> list[tuple[str, NDArray[Any], Unit | None]]:
+        """What its chips are made of, for people: name, values, unit."""
+        return space_chip.described(self.space, self.chips)
+
+    def frame(self) -> dict[str, NDArray[Any]]:
+        """What its chips are made of, as columns of a table; ``clock_hz`` is the clock held."""
+        frame = space_chip.frame_of(self.space, self.chips, self.area_mm2)
+        if not self.space.of_clusters:
+            return frame
+        return {**frame, "clock_hz": self.held_hz, "area_mm2": self.area_mm2, "die_mm2": self.die_mm2}
 
 
-def _mib(size_bytes: int) -> str:
-    return f"{int(size_bytes) / 2**20:.9g}"
+def _distinct(*columns: Floats) -> int:
+    return len(np.unique(np.stack(columns), axis=1).T) if len(columns[0]) else 0
 
 
-def _kib(size_bytes: int) -> str:
-    return f"{int(size_bytes) / 2**10:.9g}"
+def as_chips(space: Space, chips: ChipColumns) -> SpaceChips:
+    """Combinations as chips of the space, whether or not it keeps them."""
+    return SpaceChips(space, chips, areas_of(chips, space.technology).total, clocks_of(space, chips))
+
+
+def kept_at(space: Space, numbers: NDArray[np.int64]) -> SpaceChips:
+    """Of combinations by number, ascending, those that the space keeps."""
+    kept = kept_of(space, space.numbered(numbers))
+    held = clocks_of(space, kept.chips)
+    return SpaceChips(space, kept.chips, kept.area_mm2, held, numbers=numbers[kept.index])
+
+
+def enumerate_space(space: Space) -> SpaceChips:
+    """The chips of a space."""
+    rules, chunks = dict(NOTHING_LEFT_OUT), list(kept_chunks(space))
+    for chunk in chunks:
+        for rule, count in chunk.left_out.items():
+            rules[rule] += count
+    chips = joined([chunk.chips for chunk in chunks])
+    area = np.concatenate([chunk.area_mm2 for chunk in chunks])
+    return SpaceChips(space, chips, area, clocks_of(space, chips), rules)

@@ -1,42 +1,53 @@
-"""Which combinations of the axes are chips of the space: area, design power, and the price of making one.
+"""Which combinations of the axes are chips of a space: area, die edge, power, and the price of making one.
 
-Each rule is a whole-array formula over a chunk of combinations. A combination that breaks several rules counts under
-the first of area, power and cost. The price of a chip's HBM is not in the space's rule, for HBM is chosen by the study;
-the search holds chip and memory together against ``most_usd``.
+Kept is a chip with
+
+    area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
+    die  <= budget,      die = max(area, the edge that its HBM stacks need)
+    design power <= most_power                of cores; of clusters, whose clock is what their power limit allows:
+    accepted under sustained_power (power.refusal)   and   watts at the clock held <= most_w_per_mm2 area
+    manufacturing cost <= most_usd            without its HBM where a study chooses that: the search holds chip and
+                                              memory together against it
+
+Each rule is a whole-array formula over a chunk of combinations, on what the rules before it leave; a combination that
+breaks several counts under the first. Memory grows with the chips that are kept, not with the combinations.
+
+A chip that draws no more than its limit at its rated clock holds that. Any other holds the clock at which it draws the
+limit W, so no clock need be found to know that
+
+    it holds half of its clock    if and only if    it draws at most W at half of it
+    watts <= most_w_per_mm2 area  if and only if    W <= most_w_per_mm2 area
+
+Where a side is nearer than rounding could move it, the clock is found as it is for every chip.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.hardware.area import Areas, areas_of, chip_areas
+from phaze.hardware.area import areas_of, chip_areas, edge_areas
+from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.technology import Technology
-from phaze.search.ownership_cost import columns_in, design_watts, making_usd
-from phaze.search.space import CHUNK, FIELDS, Chips, Space, grid_of
+from phaze.hardware.power import LEAST_SHARE, ClockPower, accepted, clock_power, full_rate, held_clocks, power_at
+from phaze.hardware.silicon.price import making_columns
+from phaze.search.ownership_cost import making_usd
+from phaze.search.space import Space
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class FeasibleChips:
-    """The chips of a space, and how many combinations each rule left out.
-
-    Of a space that is looked at in boxes only some chips: ``numbers`` are those of their combinations, ascending, and
-    there are so many ``others``.
-    """
-
-    chips: Chips
-    area: int
-    power: int
-    cost: int
-    numbers: NDArray[np.int64] | None = None
-    others: int = 0
+WITHIN = 1 + 1e-12
+"""Of a limit, which sums in another order may exceed."""
+MOST_LISTED = 2e9
+"""Combinations that are evaluated one by one: minutes."""
+CHUNK = 1 << 18
+"""Combinations built at a time: tens of MB, near the processor's caches."""
+NEAR = 1e-9
+"""Sides of a rule that are nearer than this are compared with the clock that a chip holds."""
+RULES = ("area", "edge", "power", "cost")
+NOTHING_LEFT_OUT: Mapping[str, int] = MappingProxyType(dict.fromkeys(RULES, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,149 +61,227 @@ class Need:
     sentence: str
 
 
-def areas_in(space: Space, chips: Chips) -> Areas[Floats]:
-    """The area of every chip by part, mm2."""
-    return areas_of(columns_in(space.base, chips), space.technology)
-
-
-def _in_area(space: Space, chips: Chips, budget: float) -> Flags:
-    large = chips.area_mm2 >= space.keep.least_share * budget
-    if space.keep.smaller_with_one_core:
-        large = large | (chips.tensor_cores == 1) | (chips.vector_cores == 1)
-    return np.asarray((chips.area_mm2 <= budget * (1 + 1e-12)) & large)
-
-
-def _budget(space: Space, technology: Technology) -> float:
+def area_budget(space: Space) -> float:
+    """The area that a chip of the space may have, mm2."""
     if space.keep.area_of is None or space.area_chip is None:
         return float(space.keep.most_area or 0.0)
-    return chip_areas(technology, space.area_chip).total
+    return chip_areas(space.technology, space.area_chip).total
 
 
-def kept_counts(space: Space) -> FeasibleChips:
-    """What the rules of a space leave out, without its chips."""
-    return _kept(space, False)
+def clock_powers(space: Space, chips: ChipColumns) -> ClockPower[Floats]:
+    """What sets the clock of chips of clusters."""
+    return clock_power(chips, space.technology, areas_of(chips, space.technology))
 
 
-MOST_LISTED = 2e9
-"""Combinations that are evaluated one by one: minutes."""
+def clocks_of(space: Space, chips: ChipColumns) -> Floats:
+    """The clock of every chip: the one that it is rated for, or the one that its power limit lets it hold."""
+    if not space.of_clusters:
+        return chips.clock_hz
+    return held_clocks(clock_powers(space, chips), space.technology, chips.clock_hz, chips.limit_w)
 
 
-def kept_of(space: Space) -> FeasibleChips:
-    """Every chip of the space, and what was left out."""
-    count = len(grid_of(space))
+def design_watts(space: Space, chips: ChipColumns, area_mm2: Floats) -> Floats:
+    """The design power of every chip; of clusters what it draws at the clock that it holds."""
+    if not space.of_clusters:
+        return full_rate(chips, space.technology, area_mm2).design_w
+    return power_at(clock_powers(space, chips), space.technology, clocks_of(space, chips))
+
+
+def die_areas(chips: ChipColumns, area_mm2: Floats) -> Floats:
+    """The area with what stays empty so that the stacks have edge."""
+    return np.maximum(area_mm2, edge_areas(chips.stacks))
+
+
+def price_usd(space: Space, chips: ChipColumns, area_mm2: Floats, hbm_bytes: int = 0) -> Floats:
+    """What making every chip takes; of clusters with their own memory, of cores with that much."""
+    terms, technology = load_terms(), space.technology
+    if not space.of_clusters:
+        return making_usd(area_mm2, space.base.silicon.dies, technology.fab, terms, hbm_bytes)
+    generation = space.accelerator.hbm.generation or ""
+    return making_columns(chips, die_areas(chips, area_mm2), generation, terms, technology)
+
+
+def _in_area(space: Space, chips: ChipColumns, area_mm2: Floats, budget: float) -> Flags:
+    large = area_mm2 >= space.keep.least_share * budget
+    if space.keep.smaller_with_one_core:
+        large = large | (chips.clusters == 1) | (chips.vectors == 1)
+    return np.asarray((area_mm2 <= budget * WITHIN) & large)
+
+
+def _held_within(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
+    """Chips of clusters that the rules of power keep, by the clock that each holds."""
+    power, held = clock_powers(space, chips), clocks_of(space, chips)
+    watts = power_at(power, space.technology, held)
+    return np.asarray(accepted(chips, power, held) & (watts <= space.keep.most_w_per_mm2 * area_mm2))
+
+
+def _powered(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
+    """Which chips the rules of power keep."""
+    most = space.keep.most_power
+    if not space.of_clusters:
+        every = np.ones(len(chips), np.bool_)
+        return every if most is None else np.asarray(design_watts(space, chips, area_mm2) <= most * WITHIN)
+    node, most_w = space.technology, space.keep.most_w_per_mm2 * area_mm2
+    power = clock_powers(space, chips)
+    fixed_w = np.maximum(power.product_fixed_w, power.vector_fixed_w)
+    top = np.minimum(chips.clock_hz, node.voltage.most_hz)
+    top_w, half_w = (power_at(power, node, clock) for clock in (top, LEAST_SHARE * chips.clock_hz))
+    full = top_w <= chips.limit_w
+    drawn_w = np.where(full, top_w, chips.limit_w)
+    slow = np.where(full, top < LEAST_SHARE * chips.clock_hz, half_w > chips.limit_w)
+    within = np.asarray((fixed_w <= chips.limit_w) & ~slow & (drawn_w <= most_w))
+    near = (np.abs(half_w / chips.limit_w - 1) < NEAR) | (np.abs(drawn_w / most_w - 1) < NEAR)
+    doubt = np.flatnonzero(near & ~full)
+    if len(doubt):
+        within[doubt] = _held_within(space, chips.taken(doubt), area_mm2[doubt])
+    return within
+
+
+def passing(space: Space, rule: str, chips: ChipColumns, area_mm2: Floats, budget: float) -> Flags:
+    """Which combinations a rule lets pass."""
+    every = np.ones(len(chips), np.bool_)
+    if rule == "area":
+        return _in_area(space, chips, area_mm2, budget)
+    if rule == "edge":
+        return np.asarray(die_areas(chips, area_mm2) <= budget) if space.of_clusters else every
+    if rule == "power":
+        return _powered(space, chips, area_mm2)
+    most = space.keep.most_usd
+    if most is None:
+        return every
+    priced = np.flatnonzero(die_areas(chips, area_mm2) <= budget) if space.of_clusters else np.arange(len(chips))
+    every[priced] = price_usd(space, chips.taken(priced), area_mm2[priced]) <= most * WITHIN
+    return every
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChips:
+    """Combinations that are chips: which they are, their areas, and how many each rule leaves out."""
+
+    index: NDArray[np.int64]
+    chips: ChipColumns
+    area_mm2: Floats
+    left_out: Mapping[str, int]
+
+
+def kept_of(space: Space, chips: ChipColumns) -> KeptChips:
+    """Of some combinations those that the space keeps."""
+    index, area, budget = np.arange(len(chips)), areas_of(chips, space.technology).total, area_budget(space)
+    left_out = dict[str, int]()
+    for rule in RULES:
+        stays = np.flatnonzero(passing(space, rule, chips, area, budget))
+        left_out[rule] = len(index) - len(stays)
+        if left_out[rule]:
+            index, chips, area = index[stays], chips.taken(stays), area[stays]
+    return KeptChips(index, chips, area, left_out)
+
+
+def kept_chunks(space: Space) -> Iterator[KeptChips]:
+    """All that a space keeps, a chunk of combinations at a time."""
+    points, count = space.axis_points(), len(space)
     if count > MOST_LISTED:
         seen = f"there are {count:.3g} combinations, and every chip is evaluated"
         raise InputError("axes", seen, f"give at most {MOST_LISTED:.0e}")
-    return _kept(space, True)
+    shape = [len(axis) for axis in points.values()]
+    for start in range(0, count, CHUNK):
+        numbers = np.arange(start, min(count, start + CHUNK))
+        yield kept_of(space, space.placed(np.unravel_index(numbers, shape), points))
 
 
-def in_space(space: Space, chips: Chips) -> Flags:
-    """Which combinations, with their areas, are chips of the space."""
-    technology, keep = space.technology, space.keep
-    kept = _in_area(space, chips, _budget(space, technology))
-    if keep.most_power is not None:
-        kept &= design_watts(space, chips) <= keep.most_power * (1 + 1e-12)
-    if keep.most_usd is not None:
-        usd = making_usd(chips, space.base.silicon.dies, technology.fab, load_terms(), 0)
-        kept &= usd <= keep.most_usd * (1 + 1e-12)
-    return kept
+def left_out_of(space: Space) -> Mapping[str, int]:
+    """Combinations that each rule leaves out, without keeping any chip."""
+    left_out = dict(NOTHING_LEFT_OUT)
+    for chunk in kept_chunks(space):
+        for rule, count in chunk.left_out.items():
+            left_out[rule] += count
+    return left_out
 
 
-def _kept(space: Space, wanted: bool) -> FeasibleChips:
-    technology, grid = space.technology, grid_of(space)
-    budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
-    terms, dies = load_terms(), grid.space.base.silicon.dies
-    pieces: list[list[NDArray[Any]]] = [[] for _ in fields(Chips)]
-    counts = np.zeros(3, np.int64)
-    for start in range(0, len(grid), CHUNK):
-        some = grid.chips(start, min(start + CHUNK, len(grid)))
-        some = replace(some, area_mm2=areas_in(space, some).total)
-        for at in range(3):
-            before = len(some)
-            if at == 0:
-                some = some.taken(_in_area(space, some, budget))
-            elif at == 1 and most_w is not None:
-                some = some.taken(design_watts(space, some) <= most_w * (1 + 1e-12))
-            elif at == 2 and most_usd is not None:
-                some = some.taken(making_usd(some, dies, technology.fab, terms, 0) <= most_usd * (1 + 1e-12))
-            counts[at] += before - len(some)
-        some = some if wanted else some.taken(np.empty(0, np.int64))
-        for column, field in zip(pieces, fields(Chips), strict=True):
-            column.append(getattr(some, field.name))
-    varied = {"vector_cores", "lanes", "tensor_buffer", "vector_buffer", "area", *grid.names}
-    area, power, cost = counts.tolist()
-    return FeasibleChips(Chips(*(_joined(pieces, name not in varied) for name in FIELDS)), area, power, cost)
+def joined(parts: list[ChipColumns]) -> ChipColumns:
+    """Chips of several chunks together; one value for all of them takes no memory."""
+
+    def column(name: str) -> NDArray[Any]:
+        pieces = [getattr(part, name) for part in parts if len(part)]
+        if pieces and all((piece == pieces[0][0]).all() for piece in pieces):
+            return np.broadcast_to(pieces[0][0], sum(len(piece) for piece in pieces))
+        return np.concatenate(pieces or [getattr(parts[0], name)])
+
+    return ChipColumns(**{field.name: column(field.name) for field in fields(ChipColumns)})
 
 
-def nearest_chip(space: Space) -> Need:
-    """Of a space without a chip: the first rule that nothing satisfies, and the combination that comes nearest."""
-    technology, grid, terms = space.technology, grid_of(space), load_terms()
-    budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
+def refusals(space: Space, chips: ChipColumns, area_mm2: Floats) -> list[str | None]:
+    """Why the space does not keep each of these combinations, or None where it does."""
+    budget, keep = area_budget(space), space.keep
+    passes = {rule: passing(space, rule, chips, area_mm2, budget) for rule in RULES}
+    held, watts = clocks_of(space, chips), design_watts(space, chips, area_mm2)
+    dies, most_usd = die_areas(chips, area_mm2), keep.most_usd or 0.0
+    usd = None if space.of_clusters else price_usd(space, chips, area_mm2)
+    reasons: list[str | None] = []
+    for index, area in enumerate(area_mm2.tolist()):
+        broken = next((rule for rule in RULES if not passes[rule][index]), None)
+        if broken == "area" and area > budget:
+            reasons.append(f"{area:.1f} of {budget:.1f} mm2")
+        elif broken == "area":
+            reasons.append(f"{area:.1f} mm2, below {keep.least_share * budget:.1f}")
+        elif broken == "edge":
+            reasons.append(f"{int(chips.stacks[index])} stacks need a die of {dies[index]:.0f} of {budget:.0f} mm2")
+        elif broken == "power" and space.of_clusters:
+            reasons.append(f"{watts[index]:.0f} W at {held[index] / 1e9:.2f} GHz, the clock it would hold")
+        elif broken == "power":
+            reasons.append(f"{watts[index]:.0f} of {keep.most_power:.0f} W")
+        elif broken == "cost" and usd is None:
+            reasons.append(f"more than {most_usd:,.0f} USD with its HBM")
+        elif broken == "cost" and usd is not None:
+            reasons.append(f"{usd[index]:,.0f} of {most_usd:,.0f} USD without HBM")
+        else:
+            reasons.append(None)
+    return reasons
+
+
+def need_of(space: Space, left_out: Mapping[str, int]) -> Need:
+    """Of a space without a chip: of cores the first rule that nothing satisfies and the combination that comes nearest,
+    of clusters the rule that leaves most of the combinations out."""
+    return _most_broken(space, left_out) if space.of_clusters else _nearest(space)
+
+
+def _most_broken(space: Space, left_out: Mapping[str, int]) -> Need:
+    keep = space.keep
+    area, power = (float(keep.most_area or 0.0), "mm2"), (keep.sustained_power, "W")
+    rule = max(left_out, key=lambda name: left_out[name])
+    limit, unit = {"area": area, "edge": area, "power": power, "cost": (keep.most_usd or 0.0, "USD")}[rule]
+    least = f" and at least {keep.least_share * area[0]:,.4g} mm2" if rule == "area" else ""
+    sentence = f"most of them break the rule of {rule}, at most {limit:,.4g} {unit}{least}"
+    return Need(rule, float("nan"), limit, unit, sentence)
+
+
+def _nearest(space: Space) -> Need:
+    keep, budget, points = space.keep, area_budget(space), space.axis_points()
+    most_w, most_usd = keep.most_power, keep.most_usd
     smallest = least_w = least_usd = np.inf
     largest = 0.0
-    for start in range(0, len(grid), CHUNK):
-        some = grid.chips(start, min(start + CHUNK, len(grid)))
-        some = replace(some, area_mm2=areas_in(space, some).total)
-        smallest = min(smallest, float(some.area_mm2.min()))
-        largest = max(largest, float(some.area_mm2[some.area_mm2 <= budget].max(initial=0.0)))
-        some = some.taken(_in_area(space, some, budget))
-        watts = design_watts(space, some)
+    for start in range(0, len(space), CHUNK):
+        numbers = np.arange(start, min(len(space), start + CHUNK))
+        chips = space.placed(np.unravel_index(numbers, [len(axis) for axis in points.values()]), points)
+        area = areas_of(chips, space.technology).total
+        smallest = min(smallest, float(area.min()))
+        largest = max(largest, float(area[area <= budget].max(initial=0.0)))
+        inside = np.flatnonzero(_in_area(space, chips, area, budget))
+        chips, area = chips.taken(inside), area[inside]
+        watts = design_watts(space, chips, area)
         least_w = min(least_w, float(watts.min(initial=np.inf)))
-        some = some.taken(watts <= (np.inf if most_w is None else most_w * (1 + 1e-12)))
-        usd = making_usd(some, grid.space.base.silicon.dies, technology.fab, terms, 0)
+        cool = np.flatnonzero(watts <= (np.inf if most_w is None else most_w * WITHIN))
+        usd = price_usd(space, chips.taken(cool), area[cool])
         least_usd = min(least_usd, float(usd.min(initial=np.inf)))
     if smallest > budget:
-        said = f"the smallest chip needs {smallest:,.4g} mm2 and there are {budget:,.4g} mm2"
-        return Need("area", smallest, budget, "mm2", said)
+        sentence = f"the smallest chip needs {smallest:,.4g} mm2 and there are {budget:,.4g} mm2"
+        return Need("area", smallest, budget, "mm2", sentence)
     if not np.isfinite(least_w):
-        least = space.keep.least_share * budget
-        said = f"the largest chip within the area has {largest:,.4g} mm2 and least_share asks for {least:,.4g} mm2"
-        return Need("least_share", least, largest, "mm2", said)
-    if most_w is not None and least_w > most_w * (1 + 1e-12):
-        said = f"the chip of least power within the area needs {least_w:,.4g} W and there are {most_w:,.4g} W"
-        return Need("power", least_w, most_w, "W", said)
+        least = keep.least_share * budget
+        sentence = f"the largest chip within the area has {largest:,.4g} mm2 and least_share asks for {least:,.4g} mm2"
+        return Need("least_share", least, largest, "mm2", sentence)
+    if most_w is not None and least_w > most_w * WITHIN:
+        sentence = f"the chip of least power within the area needs {least_w:,.4g} W and there are {most_w:,.4g} W"
+        return Need("power", least_w, most_w, "W", sentence)
     most = float(most_usd or 0.0)
-    said = f"the cheapest chip that is left costs {least_usd:,.4g} USD without HBM and there are {most:,.4g} USD"
-    return Need("cost", least_usd, most, "USD", said)
-
-
-def _joined(pieces: list[list[NDArray[Any]]], same: bool) -> NDArray[Any]:
-    """The next column of all pieces, which are let go; one value for all chips takes no memory."""
-    own = pieces.pop(0)
-    count = sum(len(piece) for piece in own)
-    if same and count > 0:
-        return np.broadcast_to(next(piece[0] for piece in own if len(piece)), count)
-    return np.concatenate(own)
-
-
-def area_budget(space: Space) -> float:
-    """The area that a chip of the space may have, mm2."""
-    return _budget(space, space.technology)
-
-
-def combinations_at(space: Space, numbers: Sequence[int]) -> Chips:
-    """Combinations of the axes by number, whether or not the space keeps them, with their areas."""
-    grid = grid_of(space)
-    some = grid.chips_at(np.unravel_index(np.asarray(numbers, np.int64), [len(axis) for axis in grid.values]))
-    return replace(some, area_mm2=areas_in(space, some).total)
-
-
-def refusals(space: Space, chips: Chips) -> list[str | None]:
-    """Why the space does not keep each of these combinations, or None where it does."""
-    technology, terms = space.technology, load_terms()
-    budget, most_w, most_usd = _budget(space, technology), space.keep.most_power, space.keep.most_usd
-    inside, watts = _in_area(space, chips, budget), design_watts(space, chips)
-    usd = making_usd(chips, space.base.silicon.dies, technology.fab, terms, 0)
-    found: list[str | None] = []
-    for at in range(len(chips)):
-        area = float(chips.area_mm2[at])
-        if not inside[at]:
-            least = space.keep.least_share * budget
-            found.append(f"{area:.1f} of {budget:.1f} mm2" if area > budget else f"{area:.1f} mm2, below {least:.1f}")
-        elif most_w is not None and watts[at] > most_w * (1 + 1e-12):
-            found.append(f"{watts[at]:.0f} of {most_w:.0f} W")
-        elif most_usd is not None and usd[at] > most_usd * (1 + 1e-12):
-            found.append(f"{usd[at]:,.0f} of {most_usd:,.0f} USD without HBM")
-        else:
-            found.append(None)
-    return found
+    sentence = f"the cheapest chip that is left costs {least_usd:,.4g} USD without HBM and there are {most:,.4g} USD"
+    return Need("cost", least_usd, most, "USD", sentence)

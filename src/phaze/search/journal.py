@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from phaze.errors import InputError
 from phaze.files import refuse_other_kinds
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated, evaluated_from
-from phaze.search.spaces import EnumeratedSpace
 
 FORMAT = "phaze.journal/1"
 TABLES = (
@@ -176,7 +176,7 @@ class NumberedJournal:
     """A journal by the numbers that documents call chips, for a search that has some chips of a space by place."""
 
     journal: Journal
-    opened: EnumeratedSpace
+    opened: SpaceChips
 
     def known(self) -> dict[int, Evaluated]:
         """Every chip evaluated so far that is one of them."""

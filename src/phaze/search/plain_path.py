@@ -12,11 +12,11 @@ import numpy as np
 from phaze.hardware.figures import making_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.silicon.design import EnergyModel
+from phaze.search.chips import SpaceChips
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import has_plan
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_of
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of
 
 # Ten times what bounds are lowered by for rounding: the reference path adds in another order.
@@ -29,7 +29,7 @@ class Plain:
 
     job: SearchJob
     scale: Scale
-    opened: EnumeratedSpace
+    opened: SpaceChips
     networks: Networks
 
     def rates(self, chip: int, hbm: int) -> Rates:
@@ -80,6 +80,6 @@ class Plain:
         return self.job.memories(self.job.objective.needs_energy)
 
 
-def plain_of(job: SearchJob, scale: Scale, opened: EnumeratedSpace) -> Plain:
+def plain_of(job: SearchJob, scale: Scale, opened: SpaceChips) -> Plain:
     """The plain path, with the models on every link of the space."""
     return Plain(job, scale, opened, networks_of(job.models, job.space, opened.link_bytes_per_s))

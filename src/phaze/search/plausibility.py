@@ -12,7 +12,7 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
 from phaze.hardware.shipped import Shipped, ShippedChip, shipped_beside
-from phaze.search.spaces import EnumeratedSpace
+from phaze.search.chips import SpaceChips
 
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02
@@ -82,7 +82,7 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
     }
 
 
-def axis_ends(opened: EnumeratedSpace, number: int) -> list[dict[str, Any]]:
+def axis_ends(opened: SpaceChips, number: int) -> list[dict[str, Any]]:
     """Axes at whose end a chip stands: a space that goes further may have a better one."""
     values, ends = opened.axis_values(), list[dict[str, Any]]()
     for name, points in opened.space.axis_points().items():

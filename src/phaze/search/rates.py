@@ -11,7 +11,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
-from phaze.search.spaces import AnySpace
+from phaze.search.space import Space
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -25,7 +25,7 @@ class Rated(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def space(self) -> AnySpace: ...
+    def space(self) -> Space: ...
 
     def allowed(self, hbm_bytes: int) -> NDArray[np.bool_]: ...
 

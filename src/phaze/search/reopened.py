@@ -9,16 +9,17 @@ import numpy as np
 
 from phaze.errors import InputError
 from phaze.search.boxes.opening import is_boxed, reopened
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip, read_closed, read_evaluated
 from phaze.search.pruned import REASONS
-from phaze.search.spaces import AnySpace, EnumeratedSpace
+from phaze.search.space import Space
 from phaze.search.task import SearchJob
 
 REMEDY = "move the folder away and start again"
 
 
-def rows_in(journal: Path, space: AnySpace) -> tuple[EnumeratedSpace, list[PrunedChip], list[Evaluated]]:
+def rows_in(journal: Path, space: Space) -> tuple[SpaceChips, list[PrunedChip], list[Evaluated]]:
     """Of a space that is looked at in boxes the chips are those that its journal lists; of others all of them."""
     closed, evaluated = read_closed(journal), read_evaluated(journal)
     opened = reopened(space, np.array([one.chip for one in closed], np.int64))
@@ -31,7 +32,7 @@ def rows_in(journal: Path, space: AnySpace) -> tuple[EnumeratedSpace, list[Prune
     return opened, [one._replace(chip=place) for place, one in enumerate(closed)], known
 
 
-def place_of(opened: EnumeratedSpace, number: int, where: str) -> int:
+def place_of(opened: SpaceChips, number: int, where: str) -> int:
     """The place of the chip that a document calls by a number."""
     place = opened.index_of(number)
     if place is None:

@@ -24,6 +24,7 @@ from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Scheduler
 from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
+from phaze.search.chips import SpaceChips
 from phaze.search.energy import COMPONENTS
 from phaze.search.evaluated import ModelRun
 from phaze.search.evaluation import ExactLayers, ScheduleMemo
@@ -34,14 +35,13 @@ from phaze.search.rank_graph import RankGraph
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on
 from phaze.search.setting import setting_document
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 from phaze.search.task import Configuration, ModelTask, SearchJob
 
 SCHEMA = "phaze.result/1"
 
 
-def chip_document(opened: EnumeratedSpace, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
+def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
     figures, made = figures_of(chip), making_of(chip, load_terms())
@@ -169,7 +169,7 @@ def _values(job: SearchJob, chip: Chip, models: Sequence[Mapping[str, Any]]) -> 
 def answer_view(
     job: SearchJob,
     scale: Scale,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     tasks: Sequence[ModelTask],
     chosen: tuple[int, int],
     configurations: Sequence[Configuration],

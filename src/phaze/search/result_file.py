@@ -9,11 +9,11 @@ from phaze.documents import Count, NonNegative, Positive, check, parse
 from phaze.errors import InputError
 from phaze.evaluate.plan_tables import AGREEMENT, FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.finished import CERTIFICATE, unlike_certificate
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
 
 
@@ -229,7 +229,7 @@ def _require_certified(result: dict[str, Any], folder: Path, where: str) -> None
         raise InputError(f"{where}: {unlike}", f"it is not what {CERTIFICATE} proves", "search again")
 
 
-def require_of_job(result: dict[str, Any], job: SearchJob, opened: EnumeratedSpace, where: str) -> None:
+def require_of_job(result: dict[str, Any], job: SearchJob, opened: SpaceChips, where: str) -> None:
     """Refuse an answer that is not of this job: other models, other layers, a chip outside the space."""
     named, wanted = [model["name"] for model in result["models"]], [task.name for task in job.models]
     if named != wanted:

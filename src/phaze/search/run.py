@@ -27,6 +27,7 @@ from phaze.search.bounds.part_loads import counts_parts
 from phaze.search.boxes.opening import box_question, is_boxed
 from phaze.search.boxes.searching import search_boxes
 from phaze.search.boxes.views import AnyGrid
+from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
@@ -39,7 +40,6 @@ from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.rates import rates_of
 from phaze.search.round_works import share_works
 from phaze.search.shared import Shared
-from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.state import WITHIN, SearchState, Standing
 from phaze.search.task import SearchJob, networks_of
 
@@ -116,7 +116,7 @@ def keep_times(state: SearchState, shared: Shared | None) -> None:
 
 def begin(
     job: SearchJob,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     scale: Scale,
     memories: list[int] | None = None,
     kept: bool = True,
@@ -241,7 +241,7 @@ def search(
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
-    opened: EnumeratedSpace | AnyGrid | None = None,
+    opened: SpaceChips | AnyGrid | None = None,
     deadline: Deadline | None = None,
 ) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
@@ -254,7 +254,7 @@ def search(
     deadline = after(job.limit_s) if deadline is None else deadline
     if isinstance(opened, AnyGrid) or (opened is None and is_boxed(job.space)):
 
-        def some(chips: EnumeratedSpace, kept: Journal | None, listed: float) -> SearchState:
+        def some(chips: SpaceChips, kept: Journal | None, listed: float) -> SearchState:
             return _search_chips(job, scale, chips, engine, kept, watch, None, deadline, listed)
 
         return search_boxes(box_question(job, scale, deadline, opened), some, journal)
@@ -265,7 +265,7 @@ def search(
 def _search_chips(
     job: SearchJob,
     scale: Scale,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     engine: Evaluate,
     journal: Journal | None,
     watch: Watch | None,

@@ -5,7 +5,7 @@ from typing import Any
 from phaze.hardware.chip import Chip
 from phaze.hardware.stack import Stack
 from phaze.search.candidates import plain_candidates
-from phaze.search.spaces import EnumeratedSpace
+from phaze.search.chips import SpaceChips
 from phaze.search.task import SearchJob, tasks_for
 
 
@@ -14,7 +14,7 @@ def _families(stack: Stack) -> dict[str, list[str]]:
     return {} if set(stack.families) <= {"1f1b", "interleaved"} else {"families": list(stack.families)}
 
 
-def setting_document(job: SearchJob, opened: EnumeratedSpace, chip: Chip) -> dict[str, Any]:
+def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str, Any]:
     """What a reader must know to compare the answer with another one; the attention stands with each model.
 
     ``zero`` and ``chunks`` are what the study states, "best" where they are chosen, as each model says."""

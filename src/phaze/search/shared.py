@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.schedule.solved import SolvedSchedules
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import ScheduleMemo
 from phaze.search.rank_graph import GraphTimes
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
@@ -41,7 +41,7 @@ def _family(job: SearchJob) -> tuple[object, ...]:
     return (space.base, space.own_links, layers, constants, energy)
 
 
-def chip_rows(opened: EnumeratedSpace) -> NDArray[np.void]:
+def chip_rows(opened: SpaceChips) -> NDArray[np.void]:
     """A chip as one value that can be sorted and found: all its fields."""
     columns = [np.ascontiguousarray(column).view(np.int64) for column in opened.columns()]
     table = np.ascontiguousarray(np.stack(columns, axis=1))
@@ -100,13 +100,13 @@ class Shared:
         self.shapes = shapes
         return self.known
 
-    def layer_times(self, job: SearchJob, opened: EnumeratedSpace, work_out: Callable[[Integers], Times]) -> Times:
+    def layer_times(self, job: SearchJob, opened: SpaceChips, work_out: Callable[[Integers], Times]) -> Times:
         """Cheap bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not
         have."""
         return self.cheap.take(_family(job), chip_rows(opened), work_out)
 
     def finer_times(
-        self, job: SearchJob, opened: EnumeratedSpace, index: Integers, work_out: Callable[[Integers], Times]
+        self, job: SearchJob, opened: SpaceChips, index: Integers, work_out: Callable[[Integers], Times]
     ) -> Times:
         """The finer bounds of the chips of ``index`` alike."""
         return self.finer.take(_family(job), chip_rows(opened)[index], lambda missing: work_out(index[missing]))

@@ -4,9 +4,9 @@ import numpy as np
 
 from phaze.errors import InfeasibleError, PhazeError
 from phaze.placement.shortage import Shortage
+from phaze.search.chips import SpaceChips
 from phaze.search.reference import least_shortage
 from phaze.search.result import SCHEMA
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 from phaze.search.task import SearchJob
 
@@ -23,7 +23,7 @@ def nothing_found(state: SearchState) -> PhazeError:
     return _no_room(state.job)
 
 
-def no_chip(opened: EnumeratedSpace) -> InfeasibleError:
+def no_chip(opened: SpaceChips) -> InfeasibleError:
     """A space of which its rules leave nothing: what each left out, and what the nearest chip needs."""
     out, name = opened.left_out, opened.space.name
     said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)

@@ -1,85 +1,53 @@
-"""A space of chips as arrays: every combination of the axes that its rules keep, with no object per chip.
+"""A space of chips: a base chip, the axes along which it is varied, and rules that say which combinations are chips.
 
-A space varies a base chip. The axes are tensor_cores, rows, columns, vector_cores (or tied to the tensor cores), lanes
+Of cores (``phaze.space/1``) the axes are tensor_cores, rows, columns, vector_cores (or tied to the tensor cores), lanes
 (or tied to the columns), global_buffer and, where they are given, tensor_buffer, vector_buffer, global_bandwidth,
 hbm_bandwidth, links and clock. A core with u units (rows * columns, or lanes) whose buffer is no axis has one of
-max(least, bytes_per_unit * u); any other field that is no axis is the base chip's. Kept is a chip with
+max(least, bytes_per_unit * u); any other field that is no axis is the base chip's.
 
-    area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
-    design power <= most_w    and    manufacturing cost <= most_usd         (:mod:`phaze.search.feasibility`)
+Of clusters (``phaze.space/2``) they are clusters; arrays, rows, columns, lanes, operand_buffer (of an array), registers
+of a cluster; global_buffer and global_width; hbm_stacks, each as those of the base; links. For each combination
 
-Chips stand in the order of the axes, the last axis running fastest. Combinations are looked at in chunks, so memory
-grows with the chips that are kept, not with the combinations.
+    built clusters = N + ceil(N / 12)             spare ones, so that most dies can be sold
+    port           = the least power of two at least width / N
+
+Each chip has its own memory there, stacks times the size of the generation, so the memories of a job are all that
+occur, and a chip is allowed one of them. Its links are the innermost level of the cluster.
+
+Combinations stand in the order of the axes, the last running fastest. :mod:`phaze.search.feasibility` has the rules.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, Document, Format, Mm2, Positive, Reader, Share, Watts
+from phaze.documents import Reader, check
 from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.files import Name, Place, Sources, Text
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.columns import ChipColumns
+from phaze.hardware.files import ClusterFile
+from phaze.hardware.library import load_core_chip, read
+from phaze.hardware.silicon.chip import MULTICAST, Accelerator
+from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.hardware.technology import Technology
-from phaze.hardware.technology_files import technology_of
-from phaze.search.axes import AxesTable, real_points, whole_points
+from phaze.search.axes import real_points, whole_points
+from phaze.search.space_file import ClusterKeepTable, ClusterSpaceFile, KeepTable, SpaceFile
 
-Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 # In boxes a search takes seconds; beyond it counts of chips lose their last digits and their memory is felt.
 MOST_COMBINATIONS = 1e10
-# Combinations at a time: some 100 MB of columns.
-CHUNK = 1 << 20
-
-
-class CoreBuffersTable(Document):
-    """The rule for core buffers: max(least, bytes_per_unit * units)."""
-
-    least: Bytes
-    bytes_per_unit: Positive
-
-
-class KeepTable(Document):
-    """Which combinations are chips of the space; an area budget is the area of a chip, or given."""
-
-    area_of: Name | None = None
-    most_area: Mm2 | None = None
-    least_share: Share = 0.0
-    smaller_with_one_core: bool = False
-    most_power: Watts | None = None
-    most_usd: Positive | None = None
-
-    @model_validator(mode="after")
-    def _one_budget(self) -> "KeepTable":
-        if (self.area_of is None) == (self.most_area is None):
-            raise ValueError("give either area_of or most_area")
-        return self
-
-
-class SpaceFile(Document):
-    """A space of chips (``phaze.space/1``)."""
-
-    schema_: Annotated[Literal["phaze.space/1"], Field(alias="schema")]
-    name: Name
-    title: Text
-    base: Annotated[Place, Field(description="a chip by name, or the path of a file")]
-    axes: AxesTable
-    core_buffers: CoreBuffersTable | None = None
-    keep: KeepTable
-    sources: Sources = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _every_buffer(self) -> "SpaceFile":
-        if self.core_buffers is None and (self.axes.tensor_buffer is None or self.axes.vector_buffer is None):
-            raise ValueError("give core_buffers, or the axes tensor_buffer and vector_buffer")
-        return self
+SPARES = 12
+"""One spare cluster for every dozen in use: GA100 builds 128 of 108, GH100 144 of 132."""
+WHOLE_AXES = (
+    "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
+)  # fmt: skip
+RATES = ("global_bandwidth", "hbm_bandwidth", "links", "clock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +57,45 @@ class Space:
     ``area_chip`` is the chip whose area is the budget, where the file names one.
     """
 
-    file: SpaceFile
+    file: SpaceFile | ClusterSpaceFile
     base: Chip
-    area_chip: Chip | None
+    technology: Technology
+    area_chip: Chip | None = None
 
     @property
     def name(self) -> str:
         return self.file.name
 
     @property
-    def axes(self) -> AxesTable:
-        return self.file.axes
-
-    @property
-    def keep(self) -> KeepTable:
+    def keep(self) -> KeepTable | ClusterKeepTable:
         return self.file.keep
 
     @property
-    def technology(self) -> Technology:
-        """The technology of the base chip."""
-        technology = technology_of(self.base)
-        if technology is None:
-            seen = f"the chip '{self.file.base}' names no technology"
-            raise InputError(f"{self.name}: base", seen, "choose one that does")
-        return technology
+    def of_clusters(self) -> bool:
+        """Whether its chips are of clusters."""
+        return isinstance(self.file, ClusterSpaceFile)
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The base of a space of chips of clusters."""
+        if self.base.clusters is None:
+            raise AssertionError(f"{self.base.name} is a chip of cores")
+        return self.base.clusters.accelerator
+
+    @property
+    def stack_bytes(self) -> int:
+        """The memory of one HBM stack of the base."""
+        return self.accelerator.hbm.size_bytes // self.accelerator.hbm.stacks
+
+    @property
+    def stack_bytes_per_s(self) -> float:
+        """Its bandwidth."""
+        return self.accelerator.hbm.bandwidth_bytes_per_s / self.accelerator.hbm.stacks
 
     @property
     def own_links(self) -> bool:
         """Whether each chip has links of its own, which are then the innermost level of the network."""
-        return self.axes.links is not None
+        return self.file.axes.links is not None
 
     @property
     def area_within(self) -> Chip | None:
@@ -126,181 +104,172 @@ class Space:
 
     @property
     def usual_cluster(self) -> str | None:
-        """The cluster of its chips where a study names none; None: as every study has it."""
-        return None
+        """The cluster of its chips where a study names none, that of its base; None: as every study has it."""
+        return self.accelerator.cluster if self.of_clusters else None
 
     @property
     def usual_baseline(self) -> str | None:
-        """The chip that its chips are compared with where a study names none; None: as every study has it."""
-        return None
+        """The chip that its chips are compared with where a study names none, that of the cluster; None: as every study
+        has it."""
+        cluster = self.usual_cluster
+        return None if cluster is None else read(ClusterFile, "clusters", cluster).chip
 
     @property
     def memories(self) -> tuple[int, ...] | None:
-        """The memories that its chips have; None: as a study says."""
-        return None
+        """The memories that its chips have, ascending; None: as a study says."""
+        if isinstance(self.file, SpaceFile):
+            return None
+        return tuple(sorted({stacks * self.stack_bytes for stacks in self.file.axes.hbm_stacks}))
 
     @property
     def limits(self) -> Mapping[str, float | None]:
         """What its chips may take at most: mm2 if not the area of a chip, W, USD."""
-        return {"area": self.keep.most_area, "power": self.keep.most_power, "usd": self.keep.most_usd}
+        power = self.keep.sustained_power if self.of_clusters else self.keep.most_power
+        return {"area": self.keep.most_area, "power": power, "usd": self.keep.most_usd}
 
     @property
     def memory_limited(self) -> bool:
-        """Whether a chip may not have every memory of a job: one may be too dear for it."""
-        return self.keep.most_usd is not None
+        """Whether a chip may not have every memory of a job: it has its own, or one may be too dear for it."""
+        return self.of_clusters or self.keep.most_usd is not None
 
     def within(self, limits: Mapping[str, float]) -> "Space":
         """The space under other limits of area, power or usd."""
-        changed: dict[str, Any] = {f"most_{name}": value for name, value in limits.items()}
-        return self.keeping(**changed, **({"area_of": None} if "area" in limits else {}))
+        names = {"area": "most_area", "power": "sustained_power" if self.of_clusters else "most_power"}
+        changes: dict[str, Any] = {names.get(name, f"most_{name}"): value for name, value in limits.items()}
+        if not self.of_clusters:
+            return self.keeping(**changes, **({"area_of": None} if "area" in limits else {}))
+        # Checked again: a die beyond a reticle is refused here too.
+        check(ClusterKeepTable, self.keep.model_dump() | changes, f"{self.name}: keep")
+        return self.keeping(**changes)
+
+    def keeping(self, **changes: Any) -> "Space":
+        """The space with other rules of what it keeps."""
+        return replace(self, file=self.file.model_copy(update={"keep": self.keep.model_copy(update=changes)}))
+
+    def with_axis(self, name: str, values: list[Any]) -> "Space":
+        """The space with other values of an axis."""
+        axes = self.file.axes.model_copy(update={name: values})
+        return replace(self, file=self.file.model_copy(update={"axes": axes}))
 
     def chip_named(self, text: str, reader: Reader = read_text) -> Chip:
         """Another chip by name or path, priced as this space's chips are."""
-        return load_core_chip(text, reader)
+        return load_cluster_chip(text, reader) if self.of_clusters else load_core_chip(text, reader)
 
     def axis_points(self) -> dict[str, NDArray[Any]]:
-        """The values of each axis, in order."""
-        grid = grid_of(self)
-        return dict(zip(grid.names, grid.values, strict=True))
+        """The distinct values of each axis, ascending, in the order of the axes."""
+        axes, points = self.file.axes, dict[str, NDArray[Any]]()
+        if isinstance(self.file, ClusterSpaceFile):
+            for name in type(axes).model_fields:
+                points[name] = np.unique(np.array(getattr(axes, name), dtype=np.float64))
+            return points
+        for name in (*WHOLE_AXES, *RATES):
+            values = getattr(axes, name)
+            if values is not None and not isinstance(values, str):
+                points[name] = whole_points(values) if name in WHOLE_AXES else real_points(values)
+        count = prod(float(len(axis)) for axis in points.values())
+        if count > MOST_COMBINATIONS:
+            raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
+        return points
+
+    def __len__(self) -> int:
+        """Combinations, whether or not they are chips."""
+        return prod(len(axis) for axis in self.axis_points().values())
 
     def document(self) -> dict[str, Any]:
         """Everything that its chips depend on but its base and the chip whose area is the budget."""
-        rule, tied = self.file.core_buffers, ("vector_cores", "lanes")
+        axes = {name: values.tolist() for name, values in self.axis_points().items()}
+        if self.of_clusters:
+            return {"name": self.name, "axes": axes, "keep": self.keep.model_dump()}
+        rule, tables = self.file.core_buffers, self.file.axes
+        tied = {name: getattr(tables, name) for name in ("vector_cores", "lanes")}
         return {
             "name": self.name,
-            "axes": {name: values.tolist() for name, values in self.axis_points().items()},
-            "tied": {name: getattr(self.axes, name) for name in tied if isinstance(getattr(self.axes, name), str)},
+            "axes": axes,
+            "tied": {name: value for name, value in tied.items() if isinstance(value, str)},
             "core_buffers": None if rule is None else rule.model_dump(),
             "keep": self.keep.model_dump(exclude={"area_of"}),
         }
 
-    def with_axis(self, name: str, values: list[Any]) -> "Space":
-        """The space with other values of an axis."""
-        axes = self.axes.model_copy(update={name: values})
-        return replace(self, file=self.file.model_copy(update={"axes": axes}))
+    def numbered(self, numbers: NDArray[np.int64]) -> ChipColumns:
+        """Combinations by number."""
+        points = self.axis_points()
+        return self.placed(np.unravel_index(numbers, [len(axis) for axis in points.values()]), points)
 
-    def keeping(self, **changes: Any) -> "Space":
-        """The space with other rules of what it keeps."""
-        keep = self.keep.model_copy(update=changes)
-        return replace(self, file=self.file.model_copy(update={"keep": keep}))
+    def placed(self, places: Sequence[NDArray[Any]], points: Mapping[str, NDArray[Any]] | None = None) -> ChipColumns:
+        """Combinations by their place in every axis."""
+        axes = self.axis_points() if points is None else points
+        pairs = zip(axes.items(), places, strict=True)
+        return self.columns({name: axis.astype(np.float64)[place] for (name, axis), place in pairs})
 
-
-def space_from(file: SpaceFile, reader: Reader = read_text) -> Space:
-    """The space of a checked file, the chips that it names read."""
-    names = {"base": file.base, "keep.area_of": file.keep.area_of}
-    chips = {key: None if name is None else load_core_chip(name, reader) for key, name in names.items()}
-    for key, chip in chips.items():
-        if chip is not None and chip.clusters is not None:
-            seen = f"'{chip.name}' is a chip of clusters, whose spaces are phaze.space/2"
-            raise InputError(f"{file.name}: {key}", seen, "name a chip of cores (phaze.chip/1)")
-    base = chips["base"]
-    assert base is not None
-    return Space(file, base, chips["keep.area_of"])
-
-
-SPACE = Format("phaze.space/1", SpaceFile, "the chips that a search may choose from")
-
-
-@dataclass(frozen=True, slots=True)
-class Chips:
-    """Chips of a space, one array per field that may vary."""
-
-    tensor_cores: Integers
-    rows: Integers
-    columns: Integers
-    vector_cores: Integers
-    lanes: Integers
-    global_buffer_bytes: Integers
-    tensor_buffer_bytes: Integers
-    vector_buffer_bytes: Integers
-    global_bytes_per_s: Floats
-    hbm_bytes_per_s: Floats
-    link_bytes_per_s: Floats
-    clock_hz: Floats
-    area_mm2: Floats
-
-    def __len__(self) -> int:
-        return len(self.area_mm2)
-
-    def taken(self, index: NDArray[Any]) -> "Chips":
-        """The chips of ``index``, numbers or flags."""
-        return Chips(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def tensor_parts(self) -> int:
-        """Different (count, rows, columns, global buffer)."""
-        return _distinct(self.tensor_cores, self.rows, self.columns, self.global_buffer_bytes)
-
-    def vector_parts(self) -> int:
-        """Different (count, lanes, global buffer)."""
-        return _distinct(self.vector_cores, self.lanes, self.global_buffer_bytes)
+    def columns(self, axes: Mapping[str, Floats]) -> ChipColumns:
+        """Combinations by their value of every axis; buffers feed their arrays and lanes fully."""
+        each = partial(_constant, count=len(axes["rows"]))
+        kind = _clusters(self, axes, each) if self.of_clusters else _cores(self, axes, each)
+        rows, columns, lanes, clock = axes["rows"], axes["columns"], kind["lanes"], kind["clock_hz"]
+        return ChipColumns(
+            rows=rows,
+            columns=columns,
+            operand_bytes_per_s=kind["arrays"] * (2 * rows + 6 * columns) * clock,
+            register_bytes_per_s=6 * lanes * clock,
+            global_bytes=axes["global_buffer"],
+            cache=_constant(self.base.global_buffer.cache, len(rows)) > 0,
+            **kind,
+        )
 
 
-# The names of the axes, in the order of the fields of :class:`Chips`.
-FIELDS = (
-    "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
-    "global_bandwidth", "hbm_bandwidth", "links", "clock", "area",
-)  # fmt: skip
+def _constant(value: float, count: int) -> Floats:
+    """One value for all chips takes no memory."""
+    return np.broadcast_to(np.float64(value), count)
 
 
-def _distinct(*columns: Integers) -> int:
-    return len(np.unique(np.stack(columns), axis=1).T) if len(columns[0]) else 0
+def ports_over(widths: Floats, clusters: Floats | float) -> Floats:
+    """The port of every width and number of clusters: the least power of two at least width / N."""
+    # A power of two is exact in both forms: doubling while below the share, as port_of does.
+    port = np.ones(len(widths))
+    while (narrow := port < widths / clusters).any():
+        port = np.where(narrow, port * 2.0, port)
+    return port
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The axes of a space laid out: names and values; a combination is one number, the last axis running fastest."""
+def _clusters(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, Any]:
+    base, clusters, width, stacks = space.accelerator, axes["clusters"], axes["global_width"], axes["hbm_stacks"]
+    built, clock, hbm = clusters + np.ceil(clusters / SPARES), each(base.clock_hz), stacks * space.stack_bytes_per_s
+    return {
+        "clusters": clusters, "built": built, "arrays": axes["arrays"],
+        "vectors": clusters, "vectors_built": built, "lanes": axes["lanes"],
+        "operand_bytes": axes["operand_buffer"] * axes["arrays"], "register_bytes": axes["registers"],
+        "port": ports_over(width, clusters), "broadcast": each(base.clusters.broadcast) > 0,
+        "global_built_bytes": axes["global_buffer"], "width": width, "global_bytes_per_s": width * clock,
+        "fan_out": each(base.global_buffer.fan_out), "stacks": stacks, "sites": stacks,
+        "hbm_bytes_per_s": hbm, "hbm_built_bytes_per_s": hbm, "link_bytes_per_s": axes["links"],
+        "lane_bytes_per_s": each(base.links.lane_bytes_per_s or space.technology.area.lane_bytes_per_s),
+        "clock_hz": clock, "limit_w": each(space.keep.sustained_power),
+    }  # fmt: skip
 
-    space: Space
-    names: tuple[str, ...]
-    values: tuple[NDArray[Any], ...]
 
-    def __len__(self) -> int:
-        return prod(len(axis) for axis in self.values)
+def _cores(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, Any]:
+    base, silicon, rule = space.base, space.base.silicon, space.file.core_buffers
 
-    def chips(self, start: int, end: int) -> Chips:
-        """The combinations from ``start`` to before ``end``, their area still zero."""
-        return self.chips_at(np.unravel_index(np.arange(start, end), [len(axis) for axis in self.values]))
-
-    def chips_at(self, places: Sequence[NDArray[Any]]) -> Chips:
-        """The combinations of places in every axis, their area still zero."""
-        at: dict[str, NDArray[Any]] = {
-            name: axis[place] for name, axis, place in zip(self.names, self.values, places, strict=True)
-        }
-        count = len(places[0])
-        at.setdefault("vector_cores", at["tensor_cores"])
-        at.setdefault("lanes", at["columns"])
-        if "tensor_buffer" not in at:
-            at["tensor_buffer"] = self._buffers(at["rows"] * at["columns"])
-        if "vector_buffer" not in at:
-            at["vector_buffer"] = self._buffers(at["lanes"])
-        base = self.space.base
-        at.setdefault("global_bandwidth", np.full(count, base.global_buffer.bandwidth_bytes_per_s))
-        at.setdefault("hbm_bandwidth", np.full(count, base.hbm.bandwidth_bytes_per_s))
-        at.setdefault("links", np.full(count, base.links.bandwidth_bytes_per_s))
-        at.setdefault("clock", np.full(count, base.clock_hz))
-        at["area"] = np.zeros(count)
-        return Chips(*(at[name] for name in FIELDS))
-
-    def _buffers(self, units: Integers) -> Integers:
-        rule = self.space.file.core_buffers
+    def buffer(name: str, units: Floats) -> Floats:
+        if name in axes:
+            return axes[name]
         if rule is None:
             raise AssertionError("a buffer that is no axis has a rule")
-        return np.asarray(np.maximum(rule.least, rule.bytes_per_unit * units)).astype(np.int64)
+        return np.floor(np.maximum(rule.least, rule.bytes_per_unit * units))
 
-
-def grid_of(space: Space) -> Grid:
-    """The axes of a space, in their fixed order."""
-    axes, grid = space.axes, dict[str, NDArray[Any]]()
-    for name in ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer"):
-        if not isinstance(getattr(axes, name), str):
-            grid[name] = whole_points(getattr(axes, name))
-    for name in ("tensor_buffer", "vector_buffer"):
-        if getattr(axes, name) is not None:
-            grid[name] = whole_points(getattr(axes, name))
-    for name in ("global_bandwidth", "hbm_bandwidth", "links", "clock"):
-        if getattr(axes, name) is not None:
-            grid[name] = real_points(getattr(axes, name))
-    count = prod(float(len(axis)) for axis in grid.values())
-    if count > MOST_COMBINATIONS:
-        raise InputError("axes", f"there are {count:.3g} combinations", f"give at most {MOST_COMBINATIONS:.0e}")
-    return Grid(space, tuple(grid), tuple(grid.values()))
+    tensor_cores, lanes = axes["tensor_cores"], axes.get("lanes", axes["columns"])
+    vector_cores = axes.get("vector_cores", tensor_cores)
+    shared = axes.get("global_bandwidth", each(base.global_buffer.bandwidth_bytes_per_s))
+    hbm = axes.get("hbm_bandwidth", each(base.hbm.bandwidth_bytes_per_s))
+    clock = axes.get("clock", each(base.clock_hz))
+    return {
+        "clusters": tensor_cores, "built": tensor_cores * silicon.cores_built, "arrays": each(1.0),
+        "vectors": vector_cores, "vectors_built": vector_cores * silicon.cores_built, "lanes": lanes,
+        "operand_bytes": buffer("tensor_buffer", axes["rows"] * axes["columns"]),
+        "register_bytes": buffer("vector_buffer", lanes), "port": each(np.inf), "broadcast": each(0.0) > 0,
+        "global_built_bytes": axes["global_buffer"] * silicon.global_buffer_built, "width": shared / clock,
+        "global_bytes_per_s": shared, "fan_out": each(MULTICAST), "stacks": each(0.0), "sites": each(0.0),
+        "hbm_bytes_per_s": hbm, "hbm_built_bytes_per_s": hbm * silicon.hbm_built,
+        "link_bytes_per_s": axes.get("links", each(base.links.bandwidth_bytes_per_s)),
+        "lane_bytes_per_s": each(np.inf), "clock_hz": clock, "limit_w": each(np.inf),
+    }  # fmt: skip

@@ -1,62 +1,86 @@
-"""Spaces by name or path, of chips of cores (``phaze.space/1``) or of clusters (``phaze.space/2``), and opened.
+"""Spaces by name or path, bundled ones among them, with the chips and the technology that they name."""
 
-This is the one place where a search asks which of them it has: both have the same face.
-"""
-
+from dataclasses import replace
 from importlib.resources import files
-from typing import overload
 
 from phaze import documents
 from phaze.documents import Reader
-from phaze.errors import unknown_name
+from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
-from phaze.hardware.silicon.space import KIND, cluster_space_names
-from phaze.hardware.silicon.space_file import SCHEMA, ClusterSpaceFile
-from phaze.search.chips import SpaceChips
-from phaze.search.clustered_chips import ClusterChips, enumerate_clusters
-from phaze.search.clustered_space import SpaceOfClusters, cluster_space
-from phaze.search.feasibility import kept_of
-from phaze.search.space import Space, SpaceFile, space_from
+from phaze.hardware.library import load_core_chip
+from phaze.hardware.silicon.chip import UNMEASURED
+from phaze.hardware.silicon.design import designed
+from phaze.hardware.silicon.files import load_accelerator
+from phaze.hardware.technology_files import load_node, technology_of
+from phaze.search.space import Space
+from phaze.search.space_file import CLUSTERS, ClusterSpaceFile, SpaceFile
 
-AnySpace = Space | SpaceOfClusters
-EnumeratedSpace = SpaceChips | ClusterChips
+FOLDERS = (("phaze.search", "presets/spaces"), ("phaze.hardware", "presets/silicon/spaces"))
+"""Where spaces are bundled: those of chips of cores, and of clusters."""
 
 
-def _names() -> tuple[str, ...]:
-    """The spaces of chips of cores that are bundled."""
-    folder = files("phaze.search") / "presets" / "spaces"
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir()))
+def _bundled() -> dict[str, tuple[str, str]]:
+    """Every bundled space and where it lies."""
+    return {
+        entry.name.removesuffix(".toml"): (room, folder)
+        for room, folder in FOLDERS
+        for entry in (files(room) / folder).iterdir()
+    }
 
 
 def space_names() -> tuple[str, ...]:
     """The spaces that are bundled."""
-    return tuple(sorted((*_names(), *cluster_space_names())))
+    return tuple(sorted(_bundled()))
 
 
-def load_space(text: str, reader: Reader = read_text) -> AnySpace:
+def load_space(text: str, reader: Reader = read_text) -> Space:
     """A space by preset name or path."""
     if is_path(text):
-        found, where = reader(text)
-        raw = documents.parse(found, documents.notation_of(text, found), where)
-    elif text not in space_names():
-        raise unknown_name("", "space", text, space_names())
+        raw, where = reader(text)
+        notation = documents.notation_of(text, raw)
+    elif text not in (bundled := _bundled()):
+        raise unknown_name("", "space", text, sorted(bundled))
     else:
-        of_cores = text in _names()
-        room, where = ("phaze.search", "presets/spaces") if of_cores else ("phaze.hardware", f"presets/{KIND}")
-        source = files(room) / where / f"{text}.toml"
-        where = f"{where}/{text}.toml"
-        raw = documents.parse(source.read_text(encoding="utf-8"), "toml", where)
-    if raw.get("schema") == SCHEMA:
-        return cluster_space(documents.check(ClusterSpaceFile, raw, where), reader)
-    return space_from(documents.check(SpaceFile, raw, where), reader)
+        room, folder = bundled[text]
+        raw, notation = (files(room) / folder / f"{text}.toml").read_text(encoding="utf-8"), "toml"
+        where = f"{folder}/{text}.toml"
+    document = documents.parse(raw, notation, where)
+    if document.get("schema") == CLUSTERS:
+        return space_of(documents.check(ClusterSpaceFile, document, where), reader)
+    return space_of(documents.check(SpaceFile, document, where), reader)
 
 
-@overload
-def enumerate_space(space: Space) -> SpaceChips: ...
-@overload
-def enumerate_space(space: SpaceOfClusters) -> ClusterChips: ...
-def enumerate_space(space: AnySpace) -> EnumeratedSpace:
-    """The chips of a space, ready."""
-    if isinstance(space, SpaceOfClusters):
-        return enumerate_clusters(space)
-    return SpaceChips(space, space.base, space.technology, kept_of(space))
+def space_of(file: SpaceFile | ClusterSpaceFile, reader: Reader = read_text) -> Space:
+    """The space of a checked file, the chips and the technology that it names read."""
+    return _of_clusters(file, reader) if isinstance(file, ClusterSpaceFile) else _of_cores(file, reader)
+
+
+def _of_cores(file: SpaceFile, reader: Reader) -> Space:
+    base = load_core_chip(file.base, reader)
+    area_chip = None if file.keep.area_of is None else load_core_chip(file.keep.area_of, reader)
+    for key, chip in (("base", base), ("keep.area_of", area_chip)):
+        if chip is not None and chip.clusters is not None:
+            seen = f"'{chip.name}' is a chip of clusters, whose spaces are phaze.space/2"
+            raise InputError(f"{file.name}: {key}", seen, "name a chip of cores (phaze.chip/1)")
+    technology = technology_of(base)
+    if technology is None:
+        raise _unnamed(file)
+    return Space(file, base, technology, area_chip)
+
+
+def _of_clusters(file: ClusterSpaceFile, reader: Reader) -> Space:
+    # What was measured of a base is not of the chips that vary it.
+    base = replace(load_accelerator(file.base, reader), measured=UNMEASURED)
+    if base.technology is None:
+        raise _unnamed(file)
+    if base.built.dies > 1 or base.built.base_dies:
+        seen = f"the chip '{file.base}' has {base.built.dies + base.built.base_dies} dies"
+        raise InputError(f"{file.name}: base", seen, "choose one of a single die: so are the chips of a space")
+    if base.hbm.generation is None:
+        raise InputError(f"{file.name}: base", f"the chip '{file.base}' has no HBM", "choose one that does")
+    node = load_node(base.technology, reader)
+    return Space(file, designed(replace(base, technology=node.name), node), node)
+
+
+def _unnamed(file: SpaceFile | ClusterSpaceFile) -> InputError:
+    return InputError(f"{file.name}: base", f"the chip '{file.base}' names no technology", "choose one that does")

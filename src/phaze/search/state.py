@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.silicon.design import EnergyModel
+from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.shared import Shared
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import Networks, SearchJob
 from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
 
@@ -65,7 +65,7 @@ class SearchState:
     """
 
     job: SearchJob
-    opened: EnumeratedSpace
+    opened: SpaceChips
     arrays: ChipSet
     networks: Networks
     scale: Scale

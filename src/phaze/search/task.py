@@ -24,7 +24,7 @@ from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
 from phaze.search.objective import Objective
 from phaze.search.rank_graph import RankGraph, graph_on
-from phaze.search.spaces import AnySpace
+from phaze.search.space import Space
 
 SettingName = Literal["icml24", "cluster"]
 
@@ -166,7 +166,7 @@ class SearchJob:
 
     name: str
     models: tuple[ModelTask, ...]
-    space: AnySpace
+    space: Space
     hbm_bytes: tuple[int, ...]
     objective: Objective
     gap: float
@@ -247,7 +247,7 @@ class Networks:
                 yield own, tasks
 
 
-def networks_of(models: tuple[ModelTask, ...], space: AnySpace, links: NDArray[np.float64]) -> Networks:
+def networks_of(models: tuple[ModelTask, ...], space: Space, links: NDArray[np.float64]) -> Networks:
     """The networks of chips with these link bandwidths."""
     if not space.own_links:
         return Networks((models,), np.broadcast_to(np.int64(0), len(links)))

@@ -13,7 +13,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
@@ -27,13 +26,11 @@ from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
-from phaze.search.clustered_chips import ClusterChips
+from phaze.search.chips import SpaceChips
 from phaze.search.objective import Scale
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import RankGraph
 from phaze.search.result import AnswerParts
-from phaze.search.space import FIELDS
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.state import SearchState
 from phaze.search.task import Configuration, ModelTask
 
@@ -92,15 +89,11 @@ def starts_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list[fl
     return wanted
 
 
-def chip_of(opened: EnumeratedSpace, number: int) -> dict[str, Any] | None:
+def chip_of(opened: SpaceChips, number: int) -> dict[str, Any] | None:
     """A chip by the values of its axes; None where it is no combination of axes."""
-    if isinstance(opened, ClusterChips):
-        return {name: values[number].item() for name, values in opened.axis_values().items()}
-    chips = getattr(opened, "chips", None)
-    if chips is None:
+    if not isinstance(opened, SpaceChips):
         return None
-    pairs = zip(FIELDS, fields(chips), strict=True)
-    return {name: getattr(chips, field.name)[number].item() for name, field in pairs if name != "area"}
+    return {name: values[0].item() for name, values in opened.taken(np.array([number])).fields().items()}
 
 
 def needs_schedules(task: ModelTask) -> bool:

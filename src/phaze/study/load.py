@@ -14,7 +14,8 @@ from phaze.hardware.library import require_links
 from phaze.hardware.ownership import load_run_terms
 from phaze.search.objective import Objective
 from phaze.search.question_files import STUDY, Papers, Recorder, reader_of
-from phaze.search.spaces import AnySpace, load_space
+from phaze.search.space import Space
+from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob
 from phaze.study.network import states_links
 from phaze.study.places import with_texts
@@ -28,7 +29,7 @@ def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
     return documents.check(StudyFile, raw, where)
 
 
-def space_of(study: StudyFile, reader: Reader = read_text) -> AnySpace:
+def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
     """The space of a study, within its budget."""
     space, budget = load_space(space_name(study), reader), study.budget
     stated = {"area": budget.area, "power": budget.power, "usd": budget.usd}

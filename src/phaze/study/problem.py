@@ -17,7 +17,7 @@ from phaze.documents import digest, dumps, plain_value
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.hardware.ownership import load_terms
-from phaze.search.spaces import AnySpace
+from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob
 from phaze.study.schema import StudyFile
 
@@ -27,7 +27,7 @@ JOB_APART = ("models", "space", "digest", "limit_s")
 TASK_APART = ("graphs", "prices", "memo", "shared")
 
 
-def space_document(space: AnySpace) -> dict[str, Any]:
+def space_document(space: Space) -> dict[str, Any]:
     """A space as a problem states it."""
     return {**space.document(), "base": plain_value(space.base), "area_chip": plain_value(space.area_within)}
 

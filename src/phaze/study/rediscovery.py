@@ -20,13 +20,12 @@ from phaze.hardware.power import refusal
 from phaze.hardware.shipped import shipped_beside
 from phaze.hardware.silicon.chip import Accelerator
 from phaze.hardware.silicon.design import ClusterDesign, designed, load_cluster_chip, without_measurements
-from phaze.hardware.silicon.space import ClusterSpace, load_cluster_space
-from phaze.hardware.silicon.space_file import ClusterSpaceFile
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
-from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.reference import value_on
 from phaze.search.run import search
+from phaze.search.space import Space
+from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import job_of, study_of
 
@@ -61,13 +60,13 @@ def _design(chip: Chip) -> ClusterDesign:
     return chip.clusters
 
 
-def space_within(chip: Chip) -> SpaceOfClusters:
+def space_within(chip: Chip) -> Space:
     """The space of chips with a real one's area, power, memory and links."""
     design = _design(chip)
     own, node, figures = design.accelerator, design.node, figures_of(chip)
     if node is None or figures is None or own.sustained_w is None:
         raise AssertionError(f"{chip.name} has no power limit")
-    found = load_cluster_space(f"{node.name}-reticle").file
+    found = load_space(f"{node.name}-reticle").file
     axes = found.axes.model_copy(
         update={
             "clusters": list(CLUSTERS),
@@ -78,9 +77,9 @@ def space_within(chip: Chip) -> SpaceOfClusters:
         }
     )
     keep = found.keep.model_copy(update={"most_area": figures.area_mm2, "sustained_power": own.sustained_w})
-    file: ClusterSpaceFile = found.model_copy(update={"name": f"within-{chip.name}", "axes": axes, "keep": keep})
+    file = found.model_copy(update={"name": f"within-{chip.name}", "axes": axes, "keep": keep})
     base = _varied(own)
-    return SpaceOfClusters(ClusterSpace(file, base, node), designed(base, node))
+    return Space(file, designed(base, node), node)
 
 
 def _varied(own: Accelerator) -> Accelerator:
@@ -91,7 +90,7 @@ def _varied(own: Accelerator) -> Accelerator:
     )
 
 
-def _job(chip: Chip, model: str, space: SpaceOfClusters) -> SearchJob:
+def _job(chip: Chip, model: str, space: Space) -> SearchJob:
     """Training as all rows have it: sequence parallel, ZeRO 1, one sequence a microbatch and device."""
     devices = 256 if model == "llama3-8b" else 1024
     study = {

@@ -41,7 +41,7 @@ from phaze.placement.rules import ZEROS, Rules
 from phaze.placement.settings import require_levels, stack_rules
 from phaze.schedule.rules import RULE
 from phaze.search.rank_graph import block_model, rank_graph
-from phaze.search.spaces import AnySpace
+from phaze.search.space import Space
 from phaze.search.task import ModelTask, SettingName, Training, task_of
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
@@ -88,12 +88,12 @@ def space_name(study: StudyFile) -> str:
     return study.space or SETTINGS[study.rules].space
 
 
-def cluster_name(study: StudyFile, space: AnySpace) -> str:
+def cluster_name(study: StudyFile, space: Space) -> str:
     """The cluster that a study names, or the one that the space's chips are usually joined by, or its setting's."""
     return study.training.cluster or space.usual_cluster or SETTINGS[study.rules].cluster
 
 
-def baseline_name(study: StudyFile, space: AnySpace) -> str:
+def baseline_name(study: StudyFile, space: Space) -> str:
     """The chip that models are compared on, in the same order."""
     return study.objective.baseline or space.usual_baseline or SETTINGS[study.rules].baseline
 
@@ -114,7 +114,7 @@ def _devices(study: StudyFile) -> int | None:
     return SETTINGS[study.rules].devices if table.devices is None and table.cluster is None else table.devices
 
 
-def memories_of(study: StudyFile, space: AnySpace) -> tuple[int, ...]:
+def memories_of(study: StudyFile, space: Space) -> tuple[int, ...]:
     """The memories to choose from, ascending: those of the study, or those that the space's chips have."""
     if space.memories is None:
         return tuple(sorted(set(study.hbm or SETTINGS[study.rules].hbm_bytes)))
@@ -124,7 +124,7 @@ def memories_of(study: StudyFile, space: AnySpace) -> tuple[int, ...]:
     return space.memories
 
 
-def _cluster(study: StudyFile, space: AnySpace, reader: Reader) -> Cluster:
+def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
     """The cluster, as large as the job; where links are an axis, its innermost level is a chip's own."""
     cluster = changed_cluster(load_cluster(cluster_name(study, space), reader, space.base), study.cluster)
     if not states_links(study.cluster, cluster) and not space.own_links:
@@ -176,7 +176,7 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
     return found
 
 
-def training_of(study: StudyFile, space: AnySpace, reader: Reader) -> Training:
+def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
     """The job that all models of a study have in common: what it says, and else what its setting has."""
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
     stack = _recomputing(study, stack_of(study, cluster, reader), space.base)

@@ -24,9 +24,9 @@ from phaze.hardware.files import ChipFile
 from phaze.hardware.library import load_core_chip
 from phaze.hardware.silicon.design import chip_in
 from phaze.hardware.silicon.files import AcceleratorFile, load_accelerator
-from phaze.hardware.silicon.space import SPARES
-from phaze.hardware.silicon.space_file import ClusterSpaceFile
 from phaze.hardware.technology_files import node_names
+from phaze.search.space import SPARES
+from phaze.search.space_file import ClusterSpaceFile
 from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY
 
 MOST_CORES = 4096

@@ -13,66 +13,58 @@ from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import refusal
 from phaze.hardware.silicon.design import ClusterDesign
 from phaze.hardware.silicon.price import making_columns, making_cost
-from phaze.hardware.silicon.space import (
-    ClusterSpace,
-    SpaceColumns,
-    cluster_space_names,
-    load_cluster_space,
-    space_columns,
-)
-from phaze.hardware.silicon.space_chip import space_chip
-from phaze.hardware.silicon.space_file import AXES
+from phaze.search.axes import ClusterAxesTable
+from phaze.search.chips import SpaceChips, enumerate_space
+from phaze.search.space import Space
+from phaze.search.space_chip import cluster_chip
+from phaze.search.spaces import load_space, space_names
 
 SPACES = ("n3-reticle", "n5-reticle", "n7-reticle")
 
 
 @pytest.fixture(scope="module")
-def opened() -> dict[str, tuple[ClusterSpace, SpaceColumns]]:
-    return {name: (space := load_cluster_space(name), space_columns(space)) for name in SPACES}
+def opened() -> dict[str, tuple[Space, SpaceChips]]:
+    return {name: (space := load_space(name), enumerate_space(space)) for name in SPACES}
 
 
 def test_the_spaces_are_bundled() -> None:
-    assert cluster_space_names() == SPACES
+    assert set(SPACES) < set(space_names())
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_a_chip_of_a_space_is_what_the_definition_says(
-    name: str, opened: dict[str, tuple[ClusterSpace, SpaceColumns]]
-) -> None:
+def test_a_chip_of_a_space_is_what_the_definition_says(name: str, opened: dict[str, tuple[Space, SpaceChips]]) -> None:
     space, found = opened[name]
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
-        chip = space_chip(space, found, int(index))
-        design = ClusterDesign(chip, space.node)
+        chip = cluster_chip(space, found.chips, int(index), 0)
+        design = ClusterDesign(chip, space.technology)
         assert design.areas is not None and design.power is not None
         assert design.areas.total == found.area_mm2[index]
         assert design.held_hz == found.held_hz[index]
-        assert design.held_w == found.power_w[index]
+        assert design.held_w == found.design_w()[index]
         assert refusal(design.power, chip, design.held_hz) is None
         assert found.die_mm2[index] == max(design.areas.total, edge_areas(chip.hbm.stacks))
         assert chip.hbm.stacks <= most_stacks(found.die_mm2[index] * (1 + 1e-12))
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_every_chip_of_a_space_keeps_its_limits(
-    name: str, opened: dict[str, tuple[ClusterSpace, SpaceColumns]]
-) -> None:
+def test_every_chip_of_a_space_keeps_its_limits(name: str, opened: dict[str, tuple[Space, SpaceChips]]) -> None:
     space, found = opened[name]
-    keep = space.file.keep
-    assert found.die_mm2.max() <= keep.most_area
-    assert found.area_mm2.min() >= keep.least_share * keep.most_area
-    assert found.power_w.max() <= keep.sustained_power
-    assert (found.power_w <= keep.most_w_per_mm2 * found.area_mm2).all()
+    keep = space.keep
+    assert found.die_mm2.max() <= found.area_budget()
+    assert found.area_mm2.min() >= keep.least_share * found.area_budget()
+    assert found.design_w().max() <= keep.sustained_power
+    assert (found.design_w() <= keep.most_w_per_mm2 * found.area_mm2).all()
     assert (found.held_hz >= 0.5 * space.base.clock_hz).all()
-    assert len(found) + sum(found.left_out.values()) == found.combinations == len(space)
+    assert len(found) + sum(found.left_out.values()) == len(space)
     assert (found.chips.built == found.chips.clusters + np.ceil(found.chips.clusters / 12)).all()
 
 
 def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
-    opened: dict[str, tuple[ClusterSpace, SpaceColumns]],
+    opened: dict[str, tuple[Space, SpaceChips]],
 ) -> None:
     space, found = opened["n5-reticle"]
     assert 50_000 < len(found) < 120_000
-    own = space.base
+    own = space.accelerator
     same = (found.chips.clusters == own.clusters.count) & (found.chips.arrays == own.clusters.arrays)
     same &= (found.chips.rows == own.clusters.rows) & (found.chips.columns == own.clusters.columns)
     same &= (found.chips.stacks == own.hbm.stacks) & (found.chips.lanes == own.clusters.lanes)
@@ -80,17 +72,17 @@ def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
 
 
 def test_every_chip_of_a_space_costs_what_the_definition_says(
-    opened: dict[str, tuple[ClusterSpace, SpaceColumns]],
+    opened: dict[str, tuple[Space, SpaceChips]],
 ) -> None:
     space, found = opened["n5-reticle"]
     terms = load_terms()
-    generation = space.base.hbm.generation or ""
-    usd = making_columns(found.chips, found.die_mm2, generation, terms, space.node)
+    generation = space.accelerator.hbm.generation or ""
+    usd = making_columns(found.chips, found.die_mm2, generation, terms, space.technology)
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
-        chip = space_chip(space, found, int(index))
-        areas, die = ClusterDesign(chip, space.node).areas, float(found.die_mm2[index])
+        chip = cluster_chip(space, found.chips, int(index), 0)
+        areas, die = ClusterDesign(chip, space.technology).areas, float(found.die_mm2[index])
         assert areas is not None
-        assert making_cost(chip, areas, terms, space.node, die_mm2=die).total_usd == usd[index]
+        assert making_cost(chip, areas, terms, space.technology, die_mm2=die).total_usd == usd[index]
 
 
 def written(tmp_path: Path, before: str, after: str) -> str:
@@ -114,20 +106,20 @@ def written(tmp_path: Path, before: str, after: str) -> str:
 )
 def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        load_cluster_space(written(tmp_path, before, after))
+        load_space(written(tmp_path, before, after))
 
 
 def test_a_lower_limit_keeps_no_more_chips_and_no_faster_ones(tmp_path: Path) -> None:
     few = "clusters = [8, 12]\narrays = [4, 8]\nrows = [64]\ncolumns = [64]\nlanes = [512]"
     text = (files("phaze.hardware") / "presets" / "silicon" / "spaces" / "n5-reticle.toml").read_text(encoding="utf-8")
-    assert set(tomllib.loads(text)["axes"]) == set(AXES)
+    assert set(tomllib.loads(text)["axes"]) == set(ClusterAxesTable.model_fields)
     start, end = text.index("clusters ="), text.index("operand_buffer")
     small = f"{text[:start]}{few}\n{text[end:]}".replace("most_w_per_mm2 = 1.0", "most_w_per_mm2 = 9")
     found = []
     for limit in ("500 W", "700 W"):
         path = tmp_path / f"{limit[:3]}.toml"
         path.write_text(small.replace('"700 W"', f'"{limit}"'), encoding="utf-8")
-        found.append(space_columns(load_cluster_space(str(path))))
+        found.append(enumerate_space(load_space(str(path))))
     assert 0 < len(found[0]) <= len(found[1])
     assert found[0].held_hz.mean() < found[1].held_hz.mean()
 
@@ -146,9 +138,9 @@ def test_a_space_may_vary_a_chip_and_a_process_of_files(tmp_path: Path) -> None:
     space = (presets / "spaces" / "n5-reticle.toml").read_text(encoding="utf-8")
     own = tmp_path / "space.toml"
     own.write_text(space.replace('base = "n5-reticle-base"', f'base = "{tmp_path / "base.toml"}"'), encoding="utf-8")
-    found, bundled = load_cluster_space(str(own)), load_cluster_space("n5-reticle")
-    assert found.base.technology == "n5" and found.node.fab.wafer_usd == 9000
-    assert found.node.area.mac_mm2 == pytest.approx(bundled.node.area.mac_mm2 * 0.5 / 0.6)
+    found, bundled = load_space(str(own)), load_space("n5-reticle")
+    assert found.technology.name == "n5" and found.technology.fab.wafer_usd == 9000
+    assert found.technology.area.mac_mm2 == pytest.approx(bundled.technology.area.mac_mm2 * 0.5 / 0.6)
     own.write_text(space.replace('base = "n5-reticle-base"', 'base = "No Chip"'), encoding="utf-8")
     with pytest.raises(InputError, match="'No Chip' cannot be used"):
-        load_cluster_space(str(own))
+        load_space(str(own))

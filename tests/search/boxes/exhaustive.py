@@ -5,8 +5,8 @@ import numpy as np
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips, evaluated_chips
+from phaze.search.chips import enumerate_space
 from phaze.search.run import search
-from phaze.search.spaces import enumerate_space
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
 from tests.search.made import exact_score

@@ -41,7 +41,7 @@ def _boxes(view: BoxGrid, seed: int, count: int) -> tuple[Boxes, Integers]:
     """Random boxes that hold a random chip of the space, and the chips' places."""
     rng, sizes = np.random.default_rng(seed), np.array(view.shape)
     places = (rng.random((count * 8, len(sizes))) * sizes).astype(np.int64)
-    places = places[view.chips(places).area_mm2 <= view.budget_mm2][:count]
+    places = places[view.least_areas(places, places) <= view.budget_mm2][:count]
     reach = rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5)
     low = np.maximum(places - reach, 0)
     high = np.minimum(places + rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5), sizes - 1)
@@ -60,7 +60,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
     scale, view = scale_for(job), box_grid(space)
     boxes, places = _boxes(view, seed, count)
     assert (boxes.low <= places).all() and (places <= boxes.high).all()
-    corners, chips = view.corners(boxes), view.opened(view.chips(places))
+    corners, chips = view.corners(boxes), view.opened(view.chips(places), view.least_areas(places, places))
     arrays, virtual = chips.arrays(), box_chips(view, corners)
     assert view.kept(corners).all()
     least, slack = corners_of(view, boxes), 1 + 1e-12
@@ -123,4 +123,4 @@ def test_what_is_trimmed_is_too_large() -> None:
     for _ in range(20):
         inside = (boxes.low + rng.random(boxes.low.shape) * (boxes.high - boxes.low + 1)).astype(np.int64)
         lost = (inside > cut.high).any(axis=1)
-        assert (view.chips(inside).area_mm2[lost] > view.budget_mm2).all()
+        assert (view.least_areas(inside, inside)[lost] > view.budget_mm2).all()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from phaze.evaluate.layer_times import layer_works
-from phaze.hardware.silicon.space import kept_at
+from phaze.hardware.power import power_at
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
@@ -16,16 +16,16 @@ from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.cluster_costs import cluster_boxes
 from phaze.search.boxes.cluster_grid import ClusterGrid, cluster_grid
 from phaze.search.boxes.cluster_making import BoxMaking
-from phaze.search.boxes.counts import count_chips
+from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.walk import first_boxes, inside
-from phaze.search.clustered_chips import ClusterChips
-from phaze.search.clustered_space import SpaceOfClusters
+from phaze.search.chips import SpaceChips, enumerate_space, kept_at
 from phaze.search.energy import layer_floors
 from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.feasibility import clock_powers
 from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.objective import KINDS, Kind
 from phaze.search.run import begin
-from phaze.search.spaces import enumerate_space
+from phaze.search.space import Space
 from tests.search.made import exact_score
 from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import silicon_job, silicon_space
@@ -35,7 +35,7 @@ FASTER = Factors(clock=1.3, hbm=0.7, shared=1.6, links=0.5)
 Integers = NDArray[np.int64]
 
 
-def _space() -> SpaceOfClusters:
+def _space() -> Space:
     """Some hundred thousand combinations, of which area, edge, power and price leave some out."""
     return silicon_space(
         keep={"most_area": "600 mm2", "least_share": 0.2, "sustained_power": "250 W", "most_usd": 1500.0,
@@ -47,18 +47,19 @@ def _space() -> SpaceOfClusters:
     )  # fmt: skip
 
 
-def _boxes(view: ClusterGrid, seed: int, count: int) -> tuple[Boxes, ClusterChips]:
+def _boxes(view: ClusterGrid, seed: int, count: int) -> tuple[Boxes, SpaceChips]:
     """Random boxes that hold a random chip of the space, and the chips."""
     rng, sizes = np.random.default_rng(seed), np.array(view.shape)
-    numbers, _ = kept_at(view.space.silicon, np.unique(rng.integers(0, sizes.prod(), count * 40)))
-    numbers = np.sort(rng.permutation(numbers)[:count])
-    numbers, found = kept_at(view.space.silicon, numbers)
+    kept = kept_at(view.space, np.unique(rng.integers(0, sizes.prod(), count * 40)))
+    chosen = np.sort(rng.permutation(len(kept))[:count])
+    assert kept.numbers is not None
+    numbers = kept.numbers[chosen]
     places = np.stack(np.unravel_index(numbers, view.shape), axis=1).astype(np.int64)
     reach = [rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.4) for _ in range(2)]
     low, high = np.maximum(places - reach[0], 0), np.minimum(places + reach[1], sizes - 1)
     boxes = trimmed(view, Boxes(low, high))
     assert (boxes.low <= places).all() and (places <= boxes.high).all()
-    return boxes, ClusterChips(view.space, found, view.factors)
+    return boxes, kept.taken(chosen).scaled(view.factors)
 
 
 def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Factors = AS_THEY_ARE) -> int:
@@ -66,7 +67,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     job = silicon_job((task,), _space(), kind)
     view, task = cluster_grid(_space(), factors), job.models[0]
     boxes, chips = _boxes(view, seed, count)
-    corners, found = view.corners(boxes), chips.found
+    corners, found = view.corners(boxes), chips
     slack = 1 + 1e-12
     assert view.kept(corners).all()
     assert (corners.area_mm2 <= found.area_mm2 * slack).all() and (corners.most_mm2 * slack >= found.area_mm2).all()
@@ -125,7 +126,7 @@ def test_boxes_of_clusters_lose_no_chip_of_their_space() -> None:
         ]
     )  # fmt: skip
     opened = enumerate_space(view.space)
-    kept, _ = kept_at(view.space.silicon, np.unique(found))
+    kept = kept_at(view.space, np.unique(found))
     assert len(found) == len(set(found.tolist())) and len(kept) == len(opened) > 20
     assert len(inside(view, boxes)) == len(boxes)
 
@@ -140,5 +141,7 @@ def test_chips_of_clusters_are_counted_without_their_clocks(
 ) -> None:
     keep = {"sustained_power": watts, "most_area": area, "most_w_per_mm2": dense, "most_usd": usd, "least_share": least}
     space = silicon_space(keep=keep, clusters=[1, 2, 8, 13], rows=[16, 64], hbm_stacks=[2, 4, 6])
-    opened, counts = enumerate_space(space), count_chips(space)
-    assert counts.chips == len(opened) and counts.rules == opened.found.left_out
+    opened, counts = enumerate_space(space), count_left_out(space)
+    assert len(space) - sum(counts.values()) == len(opened) and counts == opened.rules
+    held = power_at(clock_powers(space, opened.chips), space.technology, opened.held_hz)
+    assert (held <= watts).all() and (held <= dense * opened.area_mm2).all()

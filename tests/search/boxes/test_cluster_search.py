@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from phaze.hardware.stack import ScheduleRule
-from phaze.search.clustered_space import SpaceOfClusters
+from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Mean, Objective
-from phaze.search.spaces import enumerate_space
+from phaze.search.space import Space
 from phaze.search.task import SearchJob
 from tests.search.boxes.exhaustive import check_against_exhaustive
 from tests.search.made_cluster import cluster_task
@@ -26,7 +26,7 @@ AXES: dict[str, list[Any]] = {
 
 
 @st.composite
-def _spaces(draw: st.DrawFn) -> SpaceOfClusters:
+def _spaces(draw: st.DrawFn) -> Space:
     """Some axes of one or two values, within limits of area, power and price that bind or do not."""
     chosen = draw(st.sets(st.sampled_from(sorted(AXES)), min_size=2, max_size=4))
     axes = {name: sorted(draw(st.sets(st.sampled_from(AXES[name]), min_size=1, max_size=2))) for name in chosen}

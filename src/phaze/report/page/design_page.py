@@ -10,7 +10,7 @@ from phaze.report.page.rival import rival_of
 from phaze.report.page.search_page import chip_context, tasks_on, timelines_of
 from phaze.report.page.search_view import EXACT, gap_words
 from phaze.report.view_model import searched
-from phaze.search.spaces import EnumeratedSpace
+from phaze.search.chips import SpaceChips
 from phaze.search.task import SearchJob
 from phaze.units import digits
 
@@ -21,7 +21,7 @@ class OpenedDesign:
     there, and every setting of the study."""
 
     job: SearchJob
-    opened: EnumeratedSpace
+    opened: SpaceChips
     result: Mapping[str, Any]
     front: Mapping[str, Any]
     at: int

@@ -38,10 +38,10 @@ from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_vi
 from phaze.report.run_sheet import flops_text, training_rows
 from phaze.report.view_model import Story, searched
 from phaze.schedule.solved import SolvedSchedules
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.reopened import place_of
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import ModelTask, SearchJob, networks_of
 
 
@@ -56,7 +56,7 @@ class Run:
     evaluated: Sequence[Evaluated]
     study: str
     where: str
-    opened: EnumeratedSpace
+    opened: SpaceChips
     settings: Sequence[tuple[str, str, str]] = ()
 
 
@@ -73,7 +73,7 @@ class ModelView:
     operators: OperatorsView
 
 
-def tasks_on(job: SearchJob, opened: EnumeratedSpace, number: int) -> tuple[ModelTask, ...]:
+def tasks_on(job: SearchJob, opened: SpaceChips, number: int) -> tuple[ModelTask, ...]:
     """The models of a job on the links of one chip of its space."""
     return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.report.page.cloud import Cloud, Field, Scale
+from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import LEAST, MOST, Evaluated
 from phaze.search.journal import PrunedChip
 from phaze.search.pruned import REASONS
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import SearchJob
 from phaze.units import Unit, show
 
@@ -42,7 +42,7 @@ def _field(name: str, values: NDArray[Any], unit: Unit | None) -> Field:
     return Field(name, words, which.astype(np.int64))
 
 
-def _fields(opened: EnumeratedSpace) -> list[Field]:
+def _fields(opened: SpaceChips) -> list[Field]:
     """Every part that differs between chips."""
     fields = [_field(*one) for one in opened.described()]
     return [field for field in fields if 1 < len(field.values) < 2**16]
@@ -50,7 +50,7 @@ def _fields(opened: EnumeratedSpace) -> list[Field]:
 
 def cloud_of(
     job: SearchJob,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     result: Mapping[str, Any],
     closed: Sequence[PrunedChip],
     evaluated: Sequence[Evaluated],

@@ -13,9 +13,9 @@ from phaze.evaluate.ruled_pass import table_times
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.bounds.part_loads import PartLoads, part_floors, peak_floors
+from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import CHUNK, GraphTimes, RankGraph, empty_times
-from phaze.search.spaces import EnumeratedSpace
 from phaze.search.task import ModelTask, Networks, SearchJob
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ Flags = NDArray[np.bool_]
 
 def layer_times_on(
     job: SearchJob,
-    opened: EnumeratedSpace,
+    opened: SpaceChips,
     networks: Networks,
     arrays: ChipSet,
     index: Integers,

@@ -60,7 +60,8 @@ class BoxChips:
 
 def box_chips(view: BoxGrid, corners: Corners) -> BoxChips:
     """The virtual chips of boxes, for costs."""
-    low, high = (view.opened(own).arrays() for own in (corners.low, corners.high))
+    low = view.opened(corners.low, corners.area_mm2).core_arrays()
+    high = view.opened(corners.high, corners.most_mm2).core_arrays()
     return BoxChips(low, high, corners.units, corners.lanes)
 
 

@@ -11,18 +11,21 @@ ends are first lowered to what fits with all else at the low corner (:func:`trim
 above it in every chip that was cut off.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.hardware.area import areas_of
+from phaze.hardware.columns import ChipColumns
 from phaze.hardware.ownership import load_terms
 from phaze.search.chips import SpaceChips
 from phaze.search.factors import AS_THEY_ARE, Factors
-from phaze.search.feasibility import FeasibleChips, area_budget, areas_in
-from phaze.search.ownership_cost import design_watts, making_usd
-from phaze.search.space import Chips, Grid, Space, grid_of
+from phaze.search.feasibility import area_budget, design_watts
+from phaze.search.ownership_cost import making_usd
+from phaze.search.space import Space
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -63,10 +66,13 @@ def joined(boxes: list[Boxes]) -> Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Corners:
-    """Boxes as virtual chips: both corners, the low one with the least area, and at most so many units and lanes."""
+    """Boxes as virtual chips: both corners, the least area, that of the high corner, and at most so many units and
+    lanes."""
 
-    low: Chips
-    high: Chips
+    low: ChipColumns
+    high: ChipColumns
+    area_mm2: Floats
+    most_mm2: Floats
     units: Floats
     lanes: Floats
 
@@ -74,7 +80,8 @@ class Corners:
         return len(self.units)
 
     def taken(self, index: NDArray[Any]) -> "Corners":
-        return Corners(self.low.taken(index), self.high.taken(index), self.units[index], self.lanes[index])
+        rest = (self.area_mm2, self.most_mm2, self.units, self.lanes)
+        return Corners(self.low.taken(index), self.high.taken(index), *(values[index] for values in rest))
 
 
 class Axes(Protocol):
@@ -100,17 +107,17 @@ class BoxGrid:
     has them, what is in the space stays."""
 
     space: Space
-    grid: Grid
+    points: Mapping[str, NDArray[Any]]
     budget_mm2: float
     factors: Factors = AS_THEY_ARE
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.grid.names
+        return tuple(self.points)
 
     @property
     def values(self) -> tuple[NDArray[Any], ...]:
-        return self.grid.values
+        return tuple(self.points.values())
 
     @property
     def most_mm2(self) -> float:
@@ -119,7 +126,7 @@ class BoxGrid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(len(values) for values in self.grid.values)
+        return tuple(len(values) for values in self.points.values())
 
     def untrimmed(self) -> frozenset[str]:
         """Axes with which areas do not rise."""
@@ -130,51 +137,49 @@ class BoxGrid:
         places, names = low.copy(), self.names
         if "clock" in names:
             places[:, names.index("clock")] = high[:, names.index("clock")]
-        return self.chips(places).area_mm2
+        return self._areas(self.chips(places))
 
-    def chips(self, places: Integers) -> Chips:
-        """Combinations with their areas."""
-        found = self.grid.chips_at(tuple(places.T))
-        return replace(found, area_mm2=areas_in(self.space, found).total)
+    def _areas(self, chips: ChipColumns) -> Floats:
+        return areas_of(chips, self.space.technology).total
+
+    def chips(self, places: Integers) -> ChipColumns:
+        """Combinations by place."""
+        return self.space.placed(tuple(places.T), self.points)
 
     def corners(self, boxes: Boxes) -> Corners:
         """The virtual chips of boxes."""
         low, high, least = self.chips(boxes.low), self.chips(boxes.high), self.least_areas(boxes.low, boxes.high)
         table, built = self.space.technology.area, self.space.base.silicon.cores_built
         left = np.maximum(self.budget_mm2 * (1 + 1e-9) - least, 0.0) / (1 + table.other_share) / built
-        units, lanes = (low.tensor_cores * low.rows * low.columns, low.vector_cores * low.lanes)
-        most_units, most_lanes = (
-            high.tensor_cores * high.rows * high.columns.astype(np.float64),
-            high.vector_cores * high.lanes.astype(np.float64),
-        )
+        units, lanes = low.clusters * low.macs, low.vectors * low.lanes
         return Corners(
-            replace(low, area_mm2=least),
+            low,
             high,
-            np.minimum(units + left / table.mac_mm2, most_units),
-            np.minimum(lanes + left / table.lane_mm2, most_lanes),
+            least,
+            self._areas(high),
+            np.minimum(units + left / table.mac_mm2, high.clusters * high.macs),
+            np.minimum(lanes + left / table.lane_mm2, high.vectors * high.lanes),
         )
 
     def kept(self, corners: Corners) -> Flags:
         """Boxes that may hold a chip of the space."""
         keep, technology, low = self.space.keep, self.space.technology, corners.low
-        there = low.area_mm2 <= self.budget_mm2 * WITHIN_LIMITS
-        small = corners.high.area_mm2 < keep.least_share * self.budget_mm2 * (1 - 1e-12)
-        if "clock" in self.grid.names:
+        there = corners.area_mm2 <= self.budget_mm2 * WITHIN_LIMITS
+        small = corners.most_mm2 < keep.least_share * self.budget_mm2 * (1 - 1e-12)
+        if "clock" in self.names:
             small = np.zeros(len(low), np.bool_)  # the high corner is not the largest chip
         if keep.smaller_with_one_core:
-            small &= (low.tensor_cores > 1) & (low.vector_cores > 1)
+            small &= (low.clusters > 1) & (low.vectors > 1)
         if keep.most_power is not None:
-            there &= design_watts(self.space, low) <= keep.most_power * (1 + 1e-9)
+            there &= design_watts(self.space, low, corners.area_mm2) <= keep.most_power * (1 + 1e-9)
         if keep.most_usd is not None:
-            usd = making_usd(low, self.space.base.silicon.dies, technology.fab, load_terms(), 0)
+            usd = making_usd(corners.area_mm2, self.space.base.silicon.dies, technology.fab, load_terms(), 0)
             there &= usd <= keep.most_usd * (1 + 1e-9)
         return np.asarray(there & ~small)
 
-    def opened(self, chips: Chips) -> SpaceChips:
+    def opened(self, chips: ChipColumns, area_mm2: Floats) -> SpaceChips:
         """Virtual or real chips as a search has those of a space."""
-        found = SpaceChips(self.space, self.space.base, self.space.technology, FeasibleChips(chips, 0, 0, 0))
-        by = self.factors
-        return found if by == AS_THEY_ARE else found.scaled(by.clock, by.hbm, by.shared, by.links)
+        return SpaceChips(self.space, chips, area_mm2, chips.clock_hz).scaled(self.factors)
 
     def links(self, corners: Corners) -> Floats:
         """The fastest links of every box."""
@@ -182,12 +187,12 @@ class BoxGrid:
 
     def rated(self, corners: Corners) -> SpaceChips:
         """What rates of an objective ask of chips, of boxes: their low corners."""
-        return self.opened(corners.low)
+        return self.opened(corners.low, corners.area_mm2)
 
 
 def box_grid(space: Space, factors: Factors = AS_THEY_ARE) -> BoxGrid:
     """The boxes' view of a space."""
-    return BoxGrid(space, grid_of(space), area_budget(space), factors)
+    return BoxGrid(space, space.axis_points(), area_budget(space), factors)
 
 
 def whole(view: Axes) -> Boxes:

@@ -35,11 +35,10 @@ from phaze.hardware.power import (
     power_at,
 )
 from phaze.hardware.silicon.price import making_columns
-from phaze.hardware.silicon.space import SPARES, combinations_of, ports_over
 from phaze.hardware.technology import Technology
 from phaze.search.boxes.box_grid import Boxes
-from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.space import SPARES, Space, ports_over
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -121,7 +120,7 @@ class ClusterGrid:
     ``factors`` make its chips other than the model has them, what is in the space stays.
     """
 
-    space: SpaceOfClusters
+    space: Space
     names: tuple[str, ...]
     values: tuple[Floats, ...]
     ports: Floats
@@ -129,7 +128,7 @@ class ClusterGrid:
 
     @property
     def node(self) -> Technology:
-        return self.space.silicon.node
+        return self.space.technology
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -138,7 +137,7 @@ class ClusterGrid:
     @property
     def most_mm2(self) -> float:
         """The area that a die may have."""
-        return self.space.file.keep.most_area
+        return float(self.space.keep.most_area or 0.0)
 
     def untrimmed(self) -> frozenset[str]:
         """Axes with which areas do not rise."""
@@ -148,7 +147,7 @@ class ClusterGrid:
         at = {
             name: axis[places[:, place]] for place, (name, axis) in enumerate(zip(self.names, self.values, strict=True))
         }
-        return combinations_of(self.space.silicon, at)
+        return self.space.columns(at)
 
     def _clusters(self, boxes: Boxes, widest: bool, of: Callable[[float], float], most: bool = False) -> Floats:
         """The least or most of (a factor of the number of clusters) x port over every box, at its least or most
@@ -269,9 +268,9 @@ class ClusterGrid:
 
     def kept(self, corners: ClusterCorners) -> Flags:
         """Boxes that may hold a chip of the space."""
-        keep, low = self.space.file.keep, corners.low
-        there = corners.die_mm2 <= keep.most_area * (1 + SLACK)
-        there &= corners.most_mm2 >= keep.least_share * keep.most_area * (1 - SLACK)
+        keep, low = self.space.keep, corners.low
+        there = corners.die_mm2 <= self.most_mm2 * (1 + SLACK)
+        there &= corners.most_mm2 >= keep.least_share * self.most_mm2 * (1 - SLACK)
         there &= corners.held_hz >= self.factors.clock * LEAST_SHARE * low.clock_hz * (1 - SLACK)
         there &= corners.idle_w <= low.limit_w * (1 + SLACK)
         if keep.most_usd is not None:
@@ -281,7 +280,7 @@ class ClusterGrid:
     def least_usd(self, corners: ClusterCorners, terms: Terms) -> Floats:
         """What making no chip of a box undercuts."""
         die = np.floor(np.minimum(corners.die_mm2, self.most_mm2) / DIE_STEP_MM2) * DIE_STEP_MM2
-        generation = self.space.silicon.base.hbm.generation or ""
+        generation = self.space.accelerator.hbm.generation or ""
         return making_columns(corners.low, np.maximum(die, DIE_STEP_MM2), generation, terms, self.node)
 
 
@@ -297,7 +296,7 @@ def _one(count: float) -> float:
     return 1.0
 
 
-def cluster_grid(space: SpaceOfClusters, factors: Factors = AS_THEY_ARE) -> ClusterGrid:
+def cluster_grid(space: Space, factors: Factors = AS_THEY_ARE) -> ClusterGrid:
     """The boxes' view of a space."""
     points = space.axis_points()
     widths, clusters = (points[name].astype(np.float64) for name in ("global_width", "clusters"))

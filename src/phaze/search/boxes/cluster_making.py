@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from phaze.hardware.ownership import GB, load_terms
 from phaze.search.boxes.cluster_grid import ClusterCorners, ClusterGrid
-from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.ownership_cost import die_kgco2e
+from phaze.search.space import Space
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -25,12 +25,12 @@ class BoxMaking:
         return len(self.corners)
 
     @property
-    def space(self) -> SpaceOfClusters:
+    def space(self) -> Space:
         return self.view.space
 
     def allowed(self, hbm_bytes: int) -> Flags:
         """Boxes whose chips have at most that memory: more never slows."""
-        held = self.corners.high.stacks.astype(np.int64) * self.space.silicon.stack_bytes
+        held = self.corners.high.stacks.astype(np.int64) * self.space.stack_bytes
         return np.asarray(held == hbm_bytes)
 
     def static_w(self) -> Floats:
@@ -44,6 +44,6 @@ class BoxMaking:
     def making_kgco2e(self, hbm_bytes: int) -> Floats:
         """The same in carbon."""
         terms = load_terms()
-        held = self.corners.low.stacks * self.space.silicon.stack_bytes
+        held = self.corners.low.stacks * self.space.stack_bytes
         rest = held / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
         return np.asarray(die_kgco2e(self.corners.die_mm2, self.view.node.fab, terms) + rest)

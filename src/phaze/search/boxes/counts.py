@@ -4,50 +4,44 @@ An area is a sum in a fixed order: first what cores take, y(T, r, c, V, l, buffe
 and links, z(g, w, H, B, f). Sums of floats never fall when a term grows, so of the values of y in order those within
 the area at one z stand together, and two places found by halving count them (:func:`_first_above`). Cores are looked at
 so many at a time that memory stays small (:data:`CORES_AT_ONCE`). Where power or
-price is limited too, every combination is looked at (:func:`phaze.search.feasibility.kept_of`), as of chips of clusters
-(:mod:`phaze.hardware.silicon.counted`).
+price is limited too, every combination is looked at, as of chips of clusters
+(:func:`phaze.search.feasibility.left_out_of`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.silicon.counted import left_out_of
-from phaze.search.clustered_space import SpaceOfClusters
-from phaze.search.feasibility import FeasibleChips, area_budget, areas_in, kept_counts
-from phaze.search.space import Chips, Grid, Space, grid_of
-from phaze.search.spaces import AnySpace
+from phaze.hardware.area import areas_of
+from phaze.hardware.columns import ChipColumns
+from phaze.search.feasibility import NOTHING_LEFT_OUT, area_budget, left_out_of
+from phaze.search.space import Space
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-# The axes that areas count last, in the order of the grid.
+# The axes that areas count last, in the order of the space.
 SHARED = ("global_buffer", "global_bandwidth", "hbm_bandwidth", "links", "clock")
 
-# A few hundred megabytes of columns; fewer at once would halve more often.
 CORES_AT_ONCE = 2**21
+"""Areas of cores that are sorted together: fewer would be halved more often."""
+BLOCK = 2**16
+"""Combinations whose columns are built together: they stay in the processor's caches."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceCounts:
-    """Chips of a space, and combinations that each rule leaves out; ``rules`` of a space of clusters has the die's edge
-    apart."""
+def _combinations(space: Space, names: tuple[str, ...], at_once: int) -> Iterator[Iterator[ChipColumns]]:
+    """Every combination of some axes, the others at their first values, ``at_once`` at a time, in blocks."""
+    points = space.axis_points()
+    lengths = [len(values) if name in names else 1 for name, values in points.items()]
 
-    chips: int
-    area: int
-    power: int
-    cost: int
-    rules: Mapping[str, int] = field(default_factory=dict)
+    def blocks(first: int, last: int) -> Iterator[ChipColumns]:
+        for start in range(first, last, BLOCK):
+            numbers = np.arange(start, min(start + BLOCK, last))
+            yield space.placed(np.unravel_index(numbers, lengths), points)
 
-
-def _combinations(grid: Grid, names: tuple[str, ...], at_once: int) -> Iterator[Chips]:
-    """Every combination of some axes, the others at their first values, ``at_once`` at a time."""
-    lengths = [len(values) if name in names else 1 for name, values in zip(grid.names, grid.values, strict=True)]
     total = prod(lengths)
     for first in range(0, total, at_once):
-        yield grid.chips_at(np.unravel_index(np.arange(first, min(first + at_once, total)), lengths))
+        yield blocks(first, min(first + at_once, total))
 
 
 def _area(known: Floats, shared: tuple[float, ...], share: float) -> Floats:
@@ -71,36 +65,27 @@ def _first_above(known: Floats, shared: tuple[float, ...], share: float, most: f
     return low
 
 
-def count_chips(space: AnySpace) -> SpaceCounts:
-    """The chips that the rules of a space keep."""
-    if isinstance(space, SpaceOfClusters):
-        out = left_out_of(space.silicon)
-        chips = len(space.silicon) - sum(out.values())
-        return SpaceCounts(chips, out["area"] + out["edge"], out["power"], out["cost"], out)
-    return count_cores(space)
-
-
-def count_cores(space: Space, at_once: int = CORES_AT_ONCE) -> SpaceCounts:
-    """The same of chips of cores, looking at so many combinations of cores at a time."""
-    grid, keep, technology = grid_of(space), space.keep, space.technology
-    if keep.most_power is not None or keep.most_usd is not None:
-        found: FeasibleChips = kept_counts(space)
-        combinations = len(grid)
-        return SpaceCounts(combinations - found.area - found.power - found.cost, found.area, found.power, found.cost)
-    (rest,) = _combinations(grid, SHARED, len(grid))
-    shared = areas_in(space, rest)
-    rows = np.stack([shared.global_buffer, shared.network, shared.hbm, shared.links], axis=1)
+def count_left_out(space: Space, at_once: int = CORES_AT_ONCE) -> Mapping[str, int]:
+    """Combinations that each rule of a space leaves out, looking at so many combinations of cores at a time."""
+    keep, technology = space.keep, space.technology
+    if space.of_clusters or keep.most_power is not None or keep.most_usd is not None:
+        return left_out_of(space)
+    rows = list[list[float]]()
+    for blocks in _combinations(space, SHARED, len(space)):
+        for rest in blocks:
+            shared = areas_of(rest, technology)
+            rows += np.stack([shared.global_buffer, shared.network, shared.hbm, shared.links], axis=1).tolist()
     most, least = area_budget(space) * (1 + 1e-12), keep.least_share * area_budget(space)
-    chips = 0
-    for cores in _combinations(grid, tuple(name for name in grid.names if name not in SHARED), at_once):
-        own = areas_in(space, cores)
-        known = own.clusters
-        single = (cores.tensor_cores == 1) | (cores.vector_cores == 1)
-        if not keep.smaller_with_one_core:
-            single = np.zeros(len(cores), np.bool_)
-        several, alone = np.sort(known[~single]), np.sort(known[single])
-        for row in rows.tolist():
+    chips, names = 0, tuple(name for name in space.axis_points() if name not in SHARED)
+    for blocks in _combinations(space, names, at_once):
+        areas, flags = list[Floats](), list[NDArray[np.bool_]]()
+        for cores in blocks:
+            areas.append(areas_of(cores, technology).clusters)
+            flags.append(((cores.clusters == 1) | (cores.vectors == 1)) & keep.smaller_with_one_core)
+        cores_mm2, single = np.concatenate(areas), np.concatenate(flags)
+        several, alone = np.sort(cores_mm2[~single]), np.sort(cores_mm2[single])
+        for row in rows:
             of_one = (tuple(row), technology.area.other_share)
             chips += _first_above(several, *of_one, most, True) - _first_above(several, *of_one, least, False)
             chips += _first_above(alone, *of_one, most, True)
-    return SpaceCounts(chips, len(grid) - chips, 0, 0)
+    return {**NOTHING_LEFT_OUT, "area": len(space) - chips}

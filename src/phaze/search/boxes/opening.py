@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.silicon.space import NOTHING_LEFT_OUT, kept_at
 from phaze.search.boxes.box_bounds import BoxQuestion
-from phaze.search.boxes.box_grid import box_grid, numbers_of
-from phaze.search.boxes.counts import SpaceCounts, count_chips
+from phaze.search.boxes.box_grid import numbers_of
+from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.views import AnyGrid, grid_for
 from phaze.search.boxes.walk import Walked, beam, walk
-from phaze.search.chips import SpaceChips
-from phaze.search.clustered_chips import ClusterChips
-from phaze.search.clustered_space import SpaceOfClusters
+from phaze.search.chips import SpaceChips, enumerate_space, kept_at
 from phaze.search.deadline import Deadline
 from phaze.search.factors import AS_THEY_ARE, Factors
-from phaze.search.feasibility import FeasibleChips, in_space
+from phaze.search.feasibility import NOTHING_LEFT_OUT
 from phaze.search.objective import Scale
-from phaze.search.spaces import AnySpace, EnumeratedSpace, enumerate_space
+from phaze.search.space import Space
 from phaze.search.state import WITHIN, BoxedChips
 from phaze.search.task import SearchJob
 
@@ -38,44 +35,31 @@ SPREAD = 512
 SAMPLE = 6_000
 
 
-def is_boxed(space: AnySpace) -> bool:
+def is_boxed(space: Space) -> bool:
     """Whether a space is looked at in boxes."""
     return prod(len(axis) for axis in space.axis_points().values()) > BOXED
 
 
-NOT_COUNTED = SpaceCounts(0, 0, 0, 0, NOTHING_LEFT_OUT)
-
-
-def chips_numbered(
-    space: AnySpace, numbers: Integers, factors: Factors = AS_THEY_ARE, counted: bool = True
-) -> EnumeratedSpace:
+def chips_numbered(space: Space, numbers: Integers, factors: Factors = AS_THEY_ARE, counted: bool = True) -> SpaceChips:
     """Chips of a space by the numbers of their combinations, ascending; what is none of the space is left out.
 
     ``counted``: the other chips of the space are counted; else these stand for a small space of their own.
     """
     shape = tuple(len(axis) for axis in space.axis_points().values())
-    counts = count_chips(space) if counted else NOT_COUNTED
+    counts = count_left_out(space) if counted else NOTHING_LEFT_OUT
+    chips = len(space) - sum(counts.values()) if counted else 0
     numbers = np.unique(numbers)
     numbers = numbers[(numbers >= 0) & (numbers < prod(shape))]
-    if isinstance(space, SpaceOfClusters):
-        numbers, found = kept_at(space.silicon, numbers)
-        found = replace(found, combinations=prod(shape), left_out=counts.rules)
-        return ClusterChips(space, found, factors, numbers, max(0, counts.chips - len(numbers)))
-    view = box_grid(space)
-    chips = view.chips(np.stack(np.unravel_index(numbers, shape), axis=1))
-    kept = in_space(space, chips)
-    own, left_out = chips.taken(kept), (counts.area, counts.power, counts.cost)
-    feasible = FeasibleChips(own, *left_out, numbers[kept], max(0, counts.chips - int(kept.sum())))
-    some = SpaceChips(space, space.base, space.technology, feasible)
-    return some if factors == AS_THEY_ARE else some.scaled(factors.clock, factors.hbm, factors.shared, factors.links)
+    kept = kept_at(space, numbers)
+    return replace(kept, rules=counts, others=max(0, chips - len(kept))).scaled(factors)
 
 
-def reopened(space: AnySpace, numbers: Integers) -> EnumeratedSpace:
+def reopened(space: Space, numbers: Integers) -> SpaceChips:
     """The chips of a run's space: all of them, or of one that is looked at in boxes those that documents name."""
     return chips_numbered(space, numbers) if is_boxed(space) else enumerate_space(space)
 
 
-def first_chips(question: BoxQuestion) -> EnumeratedSpace:
+def first_chips(question: BoxQuestion) -> SpaceChips:
     """Chips to be searched for a first incumbent: those that the best bounds lead to, and some spread over all."""
     view = question.view
     count = prod(view.shape)
@@ -127,7 +111,7 @@ def sampled(view: AnyGrid) -> Integers:
     return np.arange(0, count, step + 1 - step % 2, dtype=np.int64)
 
 
-def left_of(question: BoxQuestion, left: Left) -> tuple[EnumeratedSpace, BoxedChips]:
+def left_of(question: BoxQuestion, left: Left) -> tuple[SpaceChips, BoxedChips]:
     """The chips that a walk left, a sample, and the others of the space."""
     view = question.view
     numbers = np.concatenate([np.array(left.numbers, np.int64), sampled(view)])
@@ -136,7 +120,7 @@ def left_of(question: BoxQuestion, left: Left) -> tuple[EnumeratedSpace, BoxedCh
     return chips, BoxedChips(others, left.least, min(int(left.near), others))
 
 
-def unlooked(chips: EnumeratedSpace) -> BoxedChips:
+def unlooked(chips: SpaceChips) -> BoxedChips:
     """The others of a space where the time was up before its boxes were bounded."""
     others = chips.total - len(chips)
     return BoxedChips(others, 0.0, others, pruned=False)

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.box_grid import numbers_of
 from phaze.search.boxes.opening import Left, chips_numbered, first_chips, left_chips, left_of, unlooked
+from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.deadline import OutOfTime
 from phaze.search.journal import Journal, NumberedJournal
-from phaze.search.spaces import EnumeratedSpace, enumerate_space
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
 # A search of chips: which, where evaluated ones are kept, and the score of a design that is known to be among them.
-SearchChips = Callable[[EnumeratedSpace, Journal | None, float], SearchState]
+SearchChips = Callable[[SpaceChips, Journal | None, float], SearchState]
 # What a journal calls the chips that a walk left.
 NOTE = "boxes"
 # Rounds of a climb; each moves every axis by a step at the most, and few have more than a dozen.

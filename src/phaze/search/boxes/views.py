@@ -13,17 +13,16 @@ from phaze.search.boxes.cluster_costs import cluster_boxes
 from phaze.search.boxes.cluster_grid import ClusterCorners, ClusterGrid, cluster_grid
 from phaze.search.boxes.cluster_making import BoxMaking
 from phaze.search.chips import SpaceChips
-from phaze.search.clustered_space import SpaceOfClusters
 from phaze.search.factors import AS_THEY_ARE, Factors
-from phaze.search.spaces import AnySpace
+from phaze.search.space import Space
 
 Floats = NDArray[np.float64]
 AnyGrid = BoxGrid | ClusterGrid
 
 
-def grid_for(space: AnySpace, factors: Factors = AS_THEY_ARE) -> AnyGrid:
+def grid_for(space: Space, factors: Factors = AS_THEY_ARE) -> AnyGrid:
     """A space as its boxes have it."""
-    return cluster_grid(space, factors) if isinstance(space, SpaceOfClusters) else box_grid(space, factors)
+    return cluster_grid(space, factors) if space.of_clusters else box_grid(space, factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class _CoreCorners:
         return self.view.rated(self.own)
 
     def least_mm2(self) -> Floats:
-        return self.own.low.area_mm2
+        return self.own.area_mm2
 
     def least_w(self) -> Floats:
         return self.rated().design_w()
