@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from phaze.check import cluster_products, network, recompute, traced
+from phaze.check import mappings, network, products, recompute, traced
 from phaze.check.certified import plan_batch
 from phaze.check.labels import least_of_row
 from phaze.check.reading import NotCoveredError
@@ -61,16 +61,14 @@ def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(
     for _ in range(count // each):
         p, rows = _product(rng), _sides(rng, each)
         same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
-        parts = cluster_products.ClusterParts(*np.column_stack((rows, np.ones(each))).T)
+        parts = products.cluster_parts(*rows.T)
         found = sweep_products([same], _parts(rows))
-        mine = cluster_products.best_cycles(p, parts)
+        mine = mappings.exact(p, parts)
         assert np.allclose(mine, found.time_s[0], rtol=1e-12, atol=0), p
-        assert (cluster_products.least_cycles(p, parts) <= mine * (1 + 1e-12)).all(), p
+        assert (products.least(p, parts) <= mine * (1 + 1e-12)).all(), p
         bytes_ = (found.time_s, found.hbm_bytes, found.global_bytes, found.core_bytes, found.port_bytes)
         there = np.isfinite(mine)
-        for low, own, other in zip(
-            cluster_products.least_bytes(p, parts), cluster_products.best_bytes(p, parts), bytes_, strict=True
-        ):
+        for low, own, other in zip(products.least_bytes(p, parts), mappings.exact_bytes(p, parts), bytes_, strict=True):
             assert np.allclose(own[there], other[0][there], rtol=1e-12, atol=0), p
             assert (low[there] <= own[there] * (1 + 1e-9)).all(), p
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phaze.check.cluster_box import ClusterBoxes
 from phaze.check.cluster_boxes import ClusterGrid, boxes_of, cluster_grid_of, walk_clusters
-from phaze.check.cluster_costs import spread_seconds
+from phaze.check.cluster_costs import ClusterBoxes, spread_seconds
 from phaze.check.clustered import ClusterModel, cluster_model
 from phaze.check.layers import works_of
 from phaze.check.means import mean_of

@@ -11,7 +11,7 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     limits           design power and manufacturing cost
     traced, graphs   a traced graph, and how it was fused -> passes of operators
     works            what the cost of an operator depends on
-    products, cluster_products, vectors      no mapping beats the roofline; all mappings, exactly; vector work
+    products, arrays, mappings, vectors      no mapping of a product beats this; all mappings, exactly; vector work
     operators, cluster_costs                 seconds of operators on chips
     network          collectives and transfers over the levels of a cluster
     proof, means     every chip of the space, by ever sharper steps; several models together

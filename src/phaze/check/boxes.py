@@ -15,7 +15,7 @@ halves cover it by construction. Boxes of one chip go through the steps of :mod:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from .box_walk import BATCH, MOST_LEFT, Boxed, halves_of_open
 from .operators import Constants, Costs, distinct
-from .products import TensorParts, only_written, roofline
+from .products import BoxParts, box_least, core_parts
 from .proof import Watch
 from .published import Model
 from .reading import cover, number, positive, require
 from .space import Chips, Limits, axes_of, chips_at, limits_of
-from .vectors import VectorParts, vector_seconds
-from .works import Lanes, Product
+from .vectors import VectorParts, box_lanes
+from .works import Product
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -119,41 +119,6 @@ def ends_of(grid: Grid, low: Integers, high: Integers) -> Ends:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class BoxParts:
-    """What the bound of a product depends on: a part at the high corner, least rows and columns, most units."""
-
-    high: TensorParts
-    rows: Floats
-    columns: Floats
-    units: Floats
-
-
-def box_roofline(p: Product, box: BoxParts) -> Floats:
-    """Seconds that no mapping on any part of a box undercuts."""
-    parts = box.high
-    if p.batch * p.m * p.n * p.k == 0:
-        return only_written(p, parts.hbm_rate)
-    r, c, m, n, k = parts.rows, parts.columns, float(p.m), float(p.n), float(p.k)
-    deep = np.maximum(k, box.rows)
-    cycles = np.minimum(np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)) * deep
-    tall, wide = np.maximum(m, box.rows), np.maximum(n, box.rows)
-    held = np.minimum(np.ceil(n / c) * tall, np.ceil(m / c) * wide) * np.ceil(k / r)
-    busy = np.maximum(p.batch * np.minimum(cycles, held) / parts.cores, p.batch * m * n * k / box.units)
-    busy = (busy + 2 * box.rows + box.columns - 2) / parts.clock
-    # Without its arrays a roofline is the memories' alone, which the high corner has at their best.
-    free = replace(parts, cores=np.full(len(parts), np.inf), clock=np.full(len(parts), np.inf))
-    return np.asarray(np.maximum(busy, roofline(p, free)))
-
-
-def box_lanes(work: Lanes, parts: VectorParts, most: Floats) -> Floats:
-    """Seconds that vector work takes at least on every box, with at most so many lanes in all."""
-    found = vector_seconds(work, parts)
-    moved = sum(size for size, _ in (*work.reads, *work.writes))
-    steps = work.operations * np.ceil(work.elements / most)
-    return np.asarray(np.maximum(found, np.maximum(steps, moved / (6.0 * most)) / parts.clock))
-
-
 class BoxCosts(Costs):
     """Seconds that works take at least on every box."""
 
@@ -172,16 +137,18 @@ class BoxCosts(Costs):
             cores = np.ones(len(high)) if self._one(way) else cores
             units = np.minimum(self.ends.units, cores * high.rows * high.columns)
             # No more than all units in one core.
-            columns = (
-                cores, high.rows, high.columns, high.tensor_buffer, high.clock, high.clock * constants.matrix_share,
+            rate = high.clock * constants.matrix_share
+            parts = core_parts(
+                cores, high.rows, high.columns, high.tensor_buffer, high.clock, rate,
                 np.full(len(high), constants.lost), high.global_buffer / shares, high.global_bandwidth / shares,
-                high.hbm_bandwidth * constants.hbm_share / shares, low.rows, low.columns, units,
+                high.hbm_bandwidth * constants.hbm_share / shares,
             )  # fmt: skip
-            rows, of = distinct(columns)
-            self._tensor_parts[way] = BoxParts(TensorParts(*rows[:10]), *rows[10:]), of
+            corner = [getattr(parts, field.name) for field in fields(parts)]
+            rows, of = distinct([*corner, low.rows, low.columns, units * rate, np.full(len(high), np.inf)])
+            self._tensor_parts[way] = BoxParts(*rows), of
         box, of = self._tensor_parts[way]
         if (p, way) not in self._known:
-            self._known[p, way] = box_roofline(p, box)
+            self._known[p, way] = box_least(p, box)
         return np.asarray(self._known[p, way][of])
 
     def _of_lanes(self, work: Any, way: str) -> Floats:
@@ -200,7 +167,7 @@ class BoxCosts(Costs):
             self._vector_parts[way] = VectorParts(*rows[:8]), rows[8], of
         parts, most, of = self._vector_parts[way]
         if (work, way) not in self._known:
-            self._known[work, way] = box_lanes(work, parts, most)
+            self._known[work, way] = box_lanes(work, parts, most * parts.clock)
         return np.asarray(self._known[work, way][of])
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from .box_walk import BATCH, Boxed, halves_of_open
 from .boxes import NEAR
-from .cluster_box import ClusterBoxes
+from .cluster_costs import ClusterBoxes
 from .limits import curve
 from .means import Mean
 from .proof import Counted, Model, Solver, Watch, prove, start

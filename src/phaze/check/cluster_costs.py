@@ -6,32 +6,59 @@ cores      start-up + max(sum of products, vector work), each with all cores of 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cluster_box import BoxParts, ClusterBoxes, box_cycles, box_lanes, box_parts
-from .cluster_products import ClusterParts, best_bytes, best_cycles, least_bytes, least_cycles
 from .energy import Prices
+from .mappings import exact, exact_bytes
 from .operators import Constants, Costs, distinct
+from .products import SUSTAINED, BoxParts, TensorParts, box_least, cluster_parts, least, least_bytes
 from .reading import cover
 from .silicon import Clusters
 from .space import Chips
-from .vectors import VectorParts, vector_bytes, vector_seconds
+from .vectors import VectorParts, box_lanes, vector_bytes, vector_seconds
 from .works import Lanes, Product, Work
 
 Floats = NDArray[np.float64]
 Seconds = Mapping[Work, Floats]
 
 
-def _parts(chips: Clusters, constants: Constants, fan_out: int) -> ClusterParts:
-    found = ClusterParts(
+@dataclass(frozen=True, slots=True)
+class ClusterBoxes(Clusters):
+    """Boxes as virtual chips: the high corner at the clock that no chip exceeds, least rows and columns, the most
+    multiply-accumulates and lane operations a second, the most bytes a cycle through all ports."""
+
+    least_rows: Floats
+    least_columns: Floats
+    unit_rate: Floats
+    lane_rate: Floats
+    ports: Floats
+
+    def taken(self, index: NDArray[Any]) -> "ClusterBoxes":
+        """The boxes of ``index``."""
+        return ClusterBoxes(*(getattr(self, f.name)[index] for f in fields(self)))
+
+
+def _parts(chips: Clusters, constants: Constants, fan_out: int) -> TensorParts:
+    """The clusters of chips, in cycles of their clocks."""
+    found = cluster_parts(
         chips.clusters, chips.arrays, chips.rows, chips.columns, chips.operands, chips.sums, chips.port,
         np.full(len(chips), float(fan_out)), chips.global_buffer, chips.global_width,
-        chips.hbm_bandwidth * constants.hbm_share / chips.clock, chips.clock,
+        chips.hbm_bandwidth * constants.hbm_share / chips.clock,
     )  # fmt: skip
-    return box_parts(chips, found) if isinstance(chips, ClusterBoxes) else found
+    if not isinstance(chips, ClusterBoxes):
+        return found
+    corner = {field.name: getattr(found, field.name) for field in fields(found)}
+    return BoxParts(
+        **corner,
+        least_rows=chips.least_rows,
+        least_columns=chips.least_columns,
+        unit_rate=SUSTAINED * chips.unit_rate / chips.clock,
+        ports=chips.ports,
+    )
 
 
 def _lanes(chips: Clusters, constants: Constants) -> VectorParts:
@@ -84,16 +111,17 @@ def spread_seconds(
         own = {work: np.zeros(len(chips)) if work.core in NOTHING else costs.on_cores(work, "spread") for work in works}
         return own, {}
     whole, vector = _parts(chips, constants, fan_out), _lanes(chips, constants)
-    columns, of = distinct([getattr(whole, f.name) for f in fields(whole)])
-    parts = type(whole)(*columns)
+    names = [field.name for field in fields(whole)]
+    columns, of = distinct([*(getattr(whole, name) for name in names), chips.clock])
+    parts, clock = type(whole)(*columns[:-1]), columns[-1]
 
     def cost(p: Product) -> Bytes:
         if isinstance(parts, BoxParts):
             cover(prices is None and not mapped, "energy in boxes")
-            return (box_cycles(p, parts),)
+            return (box_least(p, parts),)
         if prices is None:
-            return ((best_cycles if mapped else least_cycles)(p, parts),)
-        return (best_bytes if mapped else least_bytes)(p, parts)
+            return ((exact if mapped else least)(p, parts),)
+        return (exact_bytes if mapped else least_bytes)(p, parts)
 
     peak = 2.0 * chips.clusters * chips.arrays * chips.rows * chips.columns
     peak = peak * (chips.clock if constants.rated is None else constants.rated)
@@ -108,7 +136,7 @@ def spread_seconds(
         for p in packed:
             if p not in products:
                 cycles, *moved = cost(p)
-                products[p] = tuple(each[of] for each in (cycles / parts.clock / constants.software, *moved))
+                products[p] = tuple(each[of] for each in (cycles / clock / constants.software, *moved))
         if work.lanes is not None and work.lanes not in lanes:
             spent = nothing if prices is None else _vector_joules(work.lanes, vector, prices)
             lanes[work.lanes] = _lane_seconds(work.lanes, vector, chips), spent

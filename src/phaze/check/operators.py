@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import Kernels, kernels_of
-from .products import TensorParts, exact, roofline
+from .mappings import exact
+from .products import TensorParts, core_parts, least
 from .reading import cover, listed, number, positive, whole
 from .space import Chips
 from .vectors import VectorParts, vector_seconds
@@ -95,7 +96,7 @@ def _shares(chips: Chips, own: Floats, other: Floats, way: str) -> tuple[Floats,
 
 def _tensor(chips: Chips, constants: Constants, way: str) -> TensorParts:
     cores, shares = _shares(chips, chips.tensor_cores, chips.vector_cores, way)
-    return TensorParts(
+    return core_parts(
         cores, chips.rows, chips.columns, chips.tensor_buffer, chips.clock * (2.0 * chips.rows + 6.0 * chips.columns),
         chips.clock * constants.matrix_share, np.full(len(chips), constants.lost), chips.global_buffer / shares,
         chips.global_bandwidth / shares, chips.hbm_bandwidth * constants.hbm_share / shares,
@@ -131,7 +132,7 @@ class Costs:
     def __init__(self, chips: Chips, constants: Constants, level: Mapping[str, Any], mapped: bool) -> None:
         cover(constants.software == 1.0, "a stack's software share on chips of cores")
         self.chips, self.constants, self.level = chips, constants, level
-        self._product: Callable[[Product, TensorParts], Floats] = exact if mapped else roofline
+        self._product: Callable[[Product, TensorParts], Floats] = exact if mapped else least
         self._tensor_parts, self._vector_parts = dict[str, Any](), dict[str, Any]()
         self._known: dict[tuple[Any, str], Floats] = {}
 

@@ -64,3 +64,9 @@ def vector_seconds(work: Lanes, parts: VectorParts) -> Floats:
     moved, fetched = vector_bytes(work, parts)
     found = np.maximum(work.operations * _steps(work, parts) / parts.clock, moved / (parts.cores * parts.core_rate))
     return np.asarray(np.maximum(found, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate)))
+
+
+def box_lanes(work: Lanes, parts: VectorParts, most: Floats) -> Floats:
+    """Seconds that vector work takes at least on every box, with at most so many lane operations a second in all."""
+    moved = sum(size for size, _ in (*work.reads, *work.writes))
+    return np.maximum(vector_seconds(work, parts), max(work.operations * work.elements, moved / 6.0) / most)
