@@ -127,12 +127,17 @@ def _node_prices(chips: ClusterSet, node: Technology, constants: Constants) -> P
 
 def energies(column: Column, work: int, chips: ChipSet, model: EnergyModel) -> Energies:
     """Energy of one work on every chip by component, without idle power and links."""
-    costed, price = column.works[work], prices_of(chips, model, column.constants)
+    return energies_at(column, work, prices_of(chips, model, column.constants))
+
+
+def energies_at(column: Column, work: int, price: Prices) -> Energies:
+    """The same at given prices."""
+    costed = column.works[work]
     macs = sum(p.macs for p in costed.products)
     operations = 0.0 if costed.vector is None else costed.vector.operations * costed.vector.elements
     hbm_bytes, square = column.hbm_bytes(work), price.volts_squared
     filled = column.port_bytes(work) if price.port_fills else column.tensor_global_bytes(work)
-    nothing = np.zeros(len(chips))
+    nothing = np.zeros(len(square))
     return Energies(
         tensor_arrays=square * (macs * price.mac_j),
         tensor_buffers=price.buffers * (price.edge_share * column.core_bytes(work) * price.edge + filled * price.fill),

@@ -25,7 +25,7 @@ from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE, TensorPar
 from phaze.cost.products import TensorParts, distinct_rows, part_rows, parts_from
 from phaze.cost.vector import VectorParts, vector_parts_from
 from phaze.hardware.calibration import IDEAL, Constants
-from phaze.hardware.columns import columns_of
+from phaze.hardware.columns import ChipColumns, columns_of
 from phaze.hardware.silicon.chip import Accelerator
 
 Floats = NDArray[np.float64]
@@ -33,24 +33,30 @@ Integers = NDArray[np.int64]
 How = Literal["all_cores", "one_core", "paired"]
 
 
-def _cores(count: Floats, other: Floats, how: How) -> tuple[Floats, Floats]:
-    """How many cores of a kind an operator has, and into how many shares the memories are cut."""
-    if how == "all_cores":
-        return count, np.ones(len(count))
-    return (np.ones(len(count)), count) if how == "one_core" else (np.minimum(count, other), np.ones(len(count)))
+def cores_used(count: Floats, other: Floats, how: How, least: Floats | None = None) -> tuple[Floats, Floats]:
+    """How many cores of a kind an operator has, and into how many shares the memories are cut; ``least``: cores of a
+    kind that there are at least, where ``count`` are the most."""
+    each = np.ones(len(count))
+    if how == "one_core":
+        return each, count if least is None else least
+    return (count if how == "all_cores" else np.minimum(count, other)), each
 
 
-def peak_flops(chips: ChipSet, how: How) -> Floats:
-    """FLOP/s of the tensor cores that an operator has, as the data sheet counts them."""
-    cores, _ = _cores(chips.tensor_cores, chips.vector_cores, how)
-    if isinstance(chips, ClusterSet):
-        sides = chips.columns
-        return np.asarray(2.0 * cores * sides.arrays * sides.rows * sides.columns * sides.clock_hz)
-    return np.asarray(2.0 * cores * chips.rows * chips.columns * chips.clock_hz)
+def array_sides(chips: ChipSet) -> tuple[Floats, Floats]:
+    """Rows and columns of the arrays of every chip."""
+    sides = chips.columns if isinstance(chips, ClusterSet) else chips
+    return sides.rows, sides.columns
 
 
-def _core_rows(chips: ChipArrays, constants: Constants, how: How) -> Floats:
-    cores, shares = _cores(chips.tensor_cores, chips.vector_cores, how)
+def peak_flops(chips: ChipSet, how: How, most_units: Floats | float = NEVER) -> Floats:
+    """FLOP/s of the tensor cores that an operator has, as the data sheet counts them; of so many units at most."""
+    cores, _ = cores_used(chips.tensor_cores, chips.vector_cores, how)
+    sides = chips.columns if isinstance(chips, ClusterSet) else chips
+    units = cores * (sides.macs if isinstance(sides, ChipColumns) else sides.rows * sides.columns)
+    return np.asarray(2.0 * np.minimum(units, most_units) * sides.clock_hz)
+
+
+def _core_rows(chips: ChipArrays, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     return part_rows(
         cores=cores,
         rows=chips.rows,
@@ -66,9 +72,8 @@ def _core_rows(chips: ChipArrays, constants: Constants, how: How) -> Floats:
     )
 
 
-def _cluster_rows(chips: ClusterSet, constants: Constants, how: How) -> Floats:
+def _cluster_rows(chips: ClusterSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     clusters, clock_hz = chips.columns, chips.running_hz(constants)
-    cores, shares = _cores(clusters.clusters, clusters.clusters, how)
     return part_rows(
         cores=cores,
         arrays=clusters.arrays,
@@ -90,11 +95,18 @@ def _cluster_rows(chips: ClusterSet, constants: Constants, how: How) -> Floats:
     )
 
 
+def tensor_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
+    """The tensor part of every chip with so many cores and memories cut into so many shares, as a row."""
+    if isinstance(chips, ClusterSet):
+        return _cluster_rows(chips, constants, cores, shares)
+    return _core_rows(chips, constants, cores, shares)
+
+
 def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[TensorParts, Integers]:
     """The distinct tensor parts, and for every chip which of them it has."""
-    rows = _cluster_rows(chips, constants, how) if isinstance(chips, ClusterSet) else _core_rows(chips, constants, how)
-    distinct, of = distinct_rows(rows)
-    return parts_from(distinct), of
+    cores, shares = cores_used(chips.tensor_cores, chips.vector_cores, how)
+    rows, of = distinct_rows(tensor_rows(chips, constants, cores, shares))
+    return parts_from(rows), of
 
 
 def cluster_part(chip: Accelerator, clock_hz: float, hbm_share: float = 1.0) -> TensorPart:
@@ -104,9 +116,8 @@ def cluster_part(chip: Accelerator, clock_hz: float, hbm_share: float = 1.0) -> 
     return tensor_parts(chips, replace(IDEAL, hbm_share=hbm_share))[0].part(0)
 
 
-def vector_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[VectorParts, Integers]:
-    """The distinct vector parts, and for every chip which of them it has."""
-    cores, shares = _cores(chips.vector_cores, chips.tensor_cores, how)
+def vector_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
+    """The vector part of every chip with so many cores and memories cut into so many shares, as a row."""
     longest = NEVER if constants.kept_row_bytes is None else constants.kept_row_bytes
     if isinstance(chips, ClusterSet):
         clusters, clock_hz = chips.columns, chips.running_hz(constants)
@@ -131,5 +142,11 @@ def vector_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -
             chips.global_bytes_per_s / shares,
             chips.hbm_bytes_per_s * constants.vector_hbm_share / shares,
         )
-    rows, of = distinct_rows(np.stack(columns, axis=1))
+    return np.stack(columns, axis=1)
+
+
+def vector_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[VectorParts, Integers]:
+    """The distinct vector parts, and for every chip which of them it has."""
+    cores, shares = cores_used(chips.vector_cores, chips.tensor_cores, how)
+    rows, of = distinct_rows(vector_rows(chips, constants, cores, shares))
     return vector_parts_from(rows), of

@@ -10,7 +10,6 @@ from phaze.evaluate.layer_times import layer_works
 from phaze.hardware.stack import ScheduleRule
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
-from phaze.search.boxes.box_costs import box_chips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, box_grid, halves, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.views import corners_of
@@ -61,7 +60,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
     boxes, places = _boxes(view, seed, count)
     assert (boxes.low <= places).all() and (places <= boxes.high).all()
     corners, chips = view.corners(boxes), view.opened(view.chips(places), view.least_areas(places, places))
-    arrays, virtual = chips.arrays(), box_chips(view, corners)
+    arrays, virtual = chips.arrays(), view.boxes(corners)
     assert view.kept(corners).all()
     least, slack = corners_of(view, boxes), 1 + 1e-12
     assert (least.least_mm2() <= chips.area_mm2 * slack).all() and (least.least_w() <= chips.design_w() * slack).all()

@@ -13,7 +13,6 @@ from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
 from phaze.search.boxes.box_grid import Boxes, numbers_of, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
-from phaze.search.boxes.cluster_costs import cluster_boxes
 from phaze.search.boxes.cluster_grid import ClusterGrid, cluster_grid
 from phaze.search.boxes.cluster_making import BoxMaking
 from phaze.search.boxes.counts import count_left_out
@@ -80,7 +79,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     rated = BoxMaking(view, corners)
     assert (rated.static_w() <= chips.static_w() * slack).all() and (rated.making_usd(0) <= chips.making_usd(0)).all()
     assert (rated.making_kgco2e(0) <= chips.making_kgco2e(0) * slack).all()
-    arrays, virtual = chips.arrays(), cluster_boxes(view, corners)
+    arrays, virtual = chips.arrays(), view.boxes(corners)
     for graph in task.graphs:
         constants = task.training.constants
         low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds, model_bounds, model_floors
+from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.boxes.box_grid import Boxes
-from phaze.search.boxes.box_works import AnyBoxes, box_joules, box_layer_works
+from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.cluster_grid import ClusterGrid
 from phaze.search.boxes.views import AnyGrid, corners_of
 from phaze.search.deadline import NEVER, Deadline
@@ -49,7 +50,7 @@ class BoxQuestion:
         return self.view.space.technology.energy
 
 
-def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: AnyBoxes) -> GraphTimes:
+def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> GraphTimes:
     """Bounds on the layers of one graph on every box."""
     own, constants = task.graphs[graph], task.training.constants
     costs = box_layer_works(own, boxes, constants)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from phaze.hardware.area import areas_of
 from phaze.hardware.columns import ChipColumns
 from phaze.hardware.ownership import load_terms
+from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.chips import SpaceChips
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import area_budget, design_watts
@@ -176,6 +177,13 @@ class BoxGrid:
             usd = making_usd(corners.area_mm2, self.space.base.silicon.dies, technology.fab, load_terms(), 0)
             there &= usd <= keep.most_usd * (1 + 1e-9)
         return np.asarray(there & ~small)
+
+    def boxes(self, corners: Corners) -> BoxChips:
+        """The virtual chips of boxes, for costs."""
+        low = self.opened(corners.low, corners.area_mm2).core_arrays()
+        high = self.opened(corners.high, corners.most_mm2).core_arrays()
+        unlimited, nothing = np.full(len(corners), np.inf), np.zeros(len(corners))
+        return BoxChips(low, high, corners.units, corners.lanes, unlimited, unlimited, nothing)
 
     def opened(self, chips: ChipColumns, area_mm2: Floats) -> SpaceChips:
         """Virtual or real chips as a search has those of a space."""

@@ -12,14 +12,12 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.silicon.design import EnergyModel
 from phaze.schedule.rules import Rule
 from phaze.search.boxes.box_costs import BoxChips
-from phaze.search.boxes.cluster_costs import ClusterBoxes
 from phaze.search.rank_graph import RankGraph
 
 Floats = NDArray[np.float64]
-AnyBoxes = BoxChips | ClusterBoxes
 
 
-def box_work_times(works: Sequence[Work], boxes: AnyBoxes, constants: Constants, rule: Rule) -> WorkTimes:
+def box_work_times(works: Sequence[Work], boxes: BoxChips, constants: Constants, rule: Rule) -> WorkTimes:
     """As :func:`phaze.evaluate.ruled_pass.work_times`, of boxes."""
     if not rule.one_core:
         spread = boxes.column(works, constants).times_s()
@@ -38,7 +36,7 @@ def box_work_times(works: Sequence[Work], boxes: AnyBoxes, constants: Constants,
     return WorkTimes(one_s[of], spread_s[of], hbm_s[of])
 
 
-def box_layer_works(graph: RankGraph, boxes: AnyBoxes, constants: Constants) -> WorkTimes:
+def box_layer_works(graph: RankGraph, boxes: BoxChips, constants: Constants) -> WorkTimes:
     """What the works of a graph's layers take at least on every box."""
     works = [work for layer in graph.layers for one in layer.passes for work in one.works]
     if not works:
@@ -47,7 +45,7 @@ def box_layer_works(graph: RankGraph, boxes: AnyBoxes, constants: Constants) -> 
     return box_work_times(works, boxes, constants, graph.layers[0].rule)
 
 
-def box_joules(graph: RankGraph, boxes: AnyBoxes, constants: Constants, table: EnergyModel) -> Floats:
+def box_joules(graph: RankGraph, boxes: BoxChips, constants: Constants, table: EnergyModel) -> Floats:
     """Joules of both passes of every layer on one device that no chip of a box undercuts, [layers, boxes]."""
     works = list(
         dict.fromkeys(w for layer in graph.layers for one in (layer.forward, layer.backward) for w in one.works)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.chip_set import ClusterSet
 from phaze.hardware.area import Areas, areas_of, edge_areas
 from phaze.hardware.columns import ChipColumns
 from phaze.hardware.ownership import Terms, load_terms
@@ -36,6 +37,7 @@ from phaze.hardware.power import (
 )
 from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.technology import Technology
+from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.boxes.box_grid import Boxes
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.space import SPARES, Space, ports_over
@@ -261,6 +263,15 @@ class ClusterGrid:
         units = (small.arrays + left) / (own.mac_mm2 + own.support_mm2) * used
         lanes = (low.built * low.lanes * lane_mm2 + left) / lane_mm2 * used
         return np.minimum(units, high.clusters * high.macs), np.minimum(lanes, high.clusters * high.lanes)
+
+    def boxes(self, corners: ClusterCorners) -> BoxChips:
+        """The virtual chips of boxes, for costs."""
+        by, high = self.factors, corners.high
+        faster = replace(high, hbm_bytes_per_s=high.hbm_bytes_per_s * by.hbm, width=high.width * by.shared)
+        ends = ((corners.low, corners.least_hz), (faster, corners.held_hz))
+        low, fast = (ClusterSet(columns, hz, corners.area_mm2, corners.cluster_mm2) for columns, hz in ends)
+        units, lanes = (rate / corners.held_hz for rate in (corners.unit_rate, corners.lane_rate))
+        return BoxChips(low, fast, units, lanes, corners.ports, corners.widest_port, corners.edges)
 
     def links(self, corners: ClusterCorners) -> Floats:
         """The fastest links of every box."""

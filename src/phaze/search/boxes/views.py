@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.search.boxes.box_costs import box_chips
+from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, Corners, box_grid
-from phaze.search.boxes.box_works import AnyBoxes
-from phaze.search.boxes.cluster_costs import cluster_boxes
 from phaze.search.boxes.cluster_grid import ClusterCorners, ClusterGrid, cluster_grid
 from phaze.search.boxes.cluster_making import BoxMaking
 from phaze.search.chips import SpaceChips
@@ -33,8 +31,8 @@ class _CoreCorners:
     def taken(self, index: NDArray[Any]) -> "_CoreCorners":
         return _CoreCorners(self.view, self.own.taken(index))
 
-    def boxes(self) -> AnyBoxes:
-        return box_chips(self.view, self.own)
+    def boxes(self) -> BoxChips:
+        return self.view.boxes(self.own)
 
     def links(self) -> Floats:
         return self.view.links(self.own)
@@ -60,8 +58,8 @@ class _ClusterCorners:
     def taken(self, index: NDArray[Any]) -> "_ClusterCorners":
         return _ClusterCorners(self.view, self.own.taken(index))
 
-    def boxes(self) -> AnyBoxes:
-        return cluster_boxes(self.view, self.own)
+    def boxes(self) -> BoxChips:
+        return self.view.boxes(self.own)
 
     def links(self) -> Floats:
         return self.view.links(self.own)
