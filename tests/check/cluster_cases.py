@@ -63,6 +63,10 @@ def _cluster(rng: np.random.Generator) -> Cluster:
     if rng.random() < 0.3:
         return Cluster("one", "", outer, (slow,))
     fast = Level("node", "switch", inner, 900.0, float(rng.choice([0.0, 0.01])))
+    if rng.random() < 0.4:
+        sites = Level("sites", "switch", 2, float(rng.choice([0.05, 20.0])), float(rng.choice([0.0, 50.0])))
+        near = replace(slow, size=outer // 2)
+        return Cluster("three", "", inner * outer, (fast, near, sites))
     return Cluster("two", "", inner * outer, (fast, slow))
 
 

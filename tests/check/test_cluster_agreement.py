@@ -1,7 +1,8 @@
 """The checker's rules cluster agree with phaze to 1e-9, and no bound of it is above the best plan."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from phaze.check.certified import plan_batch
 from phaze.check.labels import least_of_row
 from phaze.check.reading import NotCoveredError
 from phaze.check.rows import Space
-from phaze.check.shapes import Chipwise, least_batches
+from phaze.check.shapes import Chipwise, least_batches, row_bound
 from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
 from phaze.cost.collective import collective
@@ -186,3 +187,33 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
             least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
             assert abs(least - batch_s) <= 1e-9 * batch_s, case
     assert fitting > count / 3 and exact > fitting / 3 and chains > fitting / 2
+
+
+@pytest.mark.parametrize("count", [120, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_no_bound_of_a_row_is_above_its_best_plan_however_slow_the_level_it_crosses(count: int) -> None:
+    """Every row and every shape of one, not that of the best plan alone."""
+    rng, far = np.random.default_rng(11), np.full(1, 1e12)
+    near = sending = shapes = 0
+    for _ in range(count):
+        case = case_of(rng, True)
+        again, zero = case.problem.recompute, case.problem.zero
+        chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
+        space = Space(case.graph, case.job, chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
+        chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
+        work = sum(float((case.times.forward + case.times.backward)[kind, 0]) for kind in case.graph.calls)
+        for row in space.rows(0.0, 0.0, 1e12):
+            best = 1e12
+            for data, order in product(range(row.fewest, row.most + 1), row.orders):
+                alone = replace(row, fewest=data, most=data, orders=(order,))
+                # Below a goal that every plan beats no bound keeps one from being solved.
+                least = least_of_row(space, alone, chips, 1e12)
+                if least < 1e12:
+                    bound, best = float(row_bound(space, alone, chips, far, True)[0]), min(best, least)
+                    assert bound <= least * (1 + 1e-9), (case, alone)
+                    shapes, near = shapes + 1, near + (bound > 0.9 * least)
+                    sending += bound > 5 * row.rounds * work
+            goals = 1e12, best * (1 + 1e-6), best * float(rng.uniform(0.8, 1.2))
+            for goal in goals if best < 1e12 else ():
+                bound = float(row_bound(space, row, chips, np.full(1, goal), True)[0])
+                assert bound < goal or goal <= best * (1 + 1e-9), (case, row)
+    assert near > shapes / 2 and sending > shapes / 200

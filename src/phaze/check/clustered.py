@@ -20,7 +20,7 @@ from .job import Job, job_of
 from .labels import least_of_row
 from .layers import RunGraph, layer_joules, layer_seconds, run_graph, works_of
 from .operators import Constants, constants_of
-from .plans import plan_joules
+from .plans import StageBytes, plan_joules
 from .reading import cover, listed, only, require, whole
 from .rows import Space
 from .shapes import Chipwise, Spent, least_batches
@@ -109,11 +109,15 @@ class ClusterModel:
         joules = plan_joules(self.graphs[at], job, plan, own.spent.layers, float(own.spent.hbm[0]))
         return float(own.spent.rates.value(np.array([seconds]), np.array([joules]))[0])
 
-    def _space(self, way: int, memory: int) -> Space:
-        own = self.ways[way]
-        graph = self.graphs[own.graph]
-        modes = tuple(range(len(graph.names))) if own.recompute == "best" else (graph.names.index(own.recompute),)
-        return Space(graph, self.job, modes, own.zeros, float(self.memories[memory]), own.shard)
+    def _spaces(self, ways: Sequence[int], memory: int) -> list[Space]:
+        """The configurations of one graph; what its stages hold is computed once for all."""
+        spaces, parts = list[Space](), dict[tuple[str, int], StageBytes]()
+        for own in (self.ways[way] for way in ways):
+            graph = self.graphs[own.graph]
+            modes = tuple(range(len(graph.names))) if own.recompute == "best" else (graph.names.index(own.recompute),)
+            hbm = float(self.memories[memory])
+            spaces.append(Space(graph, self.job, modes, own.zeros, hbm, own.shard, parts=parts))
+        return spaces
 
     def bounds(self, chips: AnyChips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
@@ -128,7 +132,7 @@ class ClusterModel:
                 for place in np.unique(memory[index[own]]).tolist():
                     mine = np.flatnonzero(memory[index[own]] == place)
                     if (at, place) not in self.spaces:
-                        self.spaces[at, place] = [self._space(way, place) for way in ways]
+                        self.spaces[at, place] = self._spaces(ways, place)
                     here = index[own[mine]]
                     table = np.ix_(np.array(ways), here)
                     found[table] = least_batches(

@@ -182,6 +182,17 @@ def boundary_levels(network: Network, shape: Shape) -> list[int]:
     return found
 
 
+def outermost_level(network: Network, shape: Shape) -> int:
+    """The outermost level that a boundary crosses in some replica: outside it all lie in one group each."""
+    if shape.stages == 1 or len(network.levels) == 1:
+        return 0
+    near, far = (shape.data, 1) if shape.order == "data" else (1, shape.data)
+    wide, boundaries = shape.width * near, np.arange(shape.stages - 1)
+    starts = wide * (np.arange(far)[:, None] * shape.stages + boundaries)
+    sizes = [min(size, shape.width * shape.stages * shape.data) for size in network.groups()]
+    return sum(bool((starts // size != (starts + 2 * wide - 1) // size).any()) for size in sizes)
+
+
 def over_replicas(job: Job, shape: Shape, kind: str, size: Size, wire: float) -> Floats:
     """Seconds of a collective of parameters over the ranks that hold the same; ``wire``: what is sent of a byte."""
     dense, experts = size

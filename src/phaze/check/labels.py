@@ -19,7 +19,7 @@ from .chains import least_of_chain
 from .intervals import something_fits
 from .job import Job, Shape, step_bytes, synchronised
 from .plans import gathered, moves, reduced_block, sent_behind, tied_seconds
-from .rows import ORDERS, Row, Space
+from .rows import Row, Space
 from .shapes import Chipwise, row_bound
 
 Floats = NDArray[np.float64]
@@ -159,12 +159,12 @@ def least_of_row(space: Space, row: Row, chip: Chipwise, goal: float) -> float:
         if not something_fits(space.intervals, space.modes_of(row), room, space.job, most, row.rounds):
             return goal
     for data in range(row.most, row.fewest - 1, -1):
-        alone = replace(row, fewest=data, most=data)
-        if float(row_bound(space, alone, chip, np.array([goal]), True)[0]) >= goal:
-            continue
-        for order in ORDERS[: 1 if row.stages == 1 else 2]:
+        for order in row.orders[: 1 if row.stages == 1 else 2]:
             shape = space.shape(row, data, order)
             if not shape.allowed:
+                continue
+            alone = replace(row, fewest=data, most=data, orders=(order,))
+            if float(row_bound(space, alone, chip, np.array([goal]), True)[0]) >= goal:
                 continue
             more = _tied(space, shape, chip)
             # Taking off and adding what ties take would lose the goal's last digits.

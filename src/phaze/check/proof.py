@@ -113,19 +113,20 @@ def prove(
     to reach the second. ``quick`` stops before mappings; chips that no step closes are given to ``solver``, if any.
     ``near``: about what each model takes on good chips; any times give bounds that hold, these few rows."""
     state, steps = start(models, mean, space, goals[0] * (1 - NEAR), near), models[0].steps
-    counted = Counted(len(space.chips), space.combinations, goals[0])
+    counted = Counted(len(space.chips), space.combinations, goals[0], dict.fromkeys(steps, 0))
     for step in steps[:2] if quick else steps:
         before = state.left()
         if len(before):
             watch(f"{step}: {len(before):,} chips")
             state.run(step)
         left = state.left()
-        counted.closed[step] = len(before) - len(left)
+        counted.closed[step] += len(before) - len(left)
         if step == steps[0]:
             counted.closed[step] += len(space.chips) - len(before)
             if len(left):
-                lent = _most_promising(state, int(np.argmin(mean.score(state.lows()))), goals[1], solver)
-                counted.closed[LENT] = int(lent and len(state.left()) < len(left))
+                last = _most_promising(state, int(np.argmin(mean.score(state.lows()))), goals[1], solver)
+                counted.closed[last] = counted.closed.get(last, 0) + int(len(state.left()) < len(left))
+                left = state.left()
     if solver is not None and not quick and len(left):
         watch(f"{LENT}: {len(left):,} chips")
         for at in left.tolist():
@@ -148,8 +149,8 @@ def _solved(state: Open, at: int, goal: float, solver: Solver) -> None:
         own[:, at] = np.maximum(own[:, at], value)
 
 
-def _most_promising(state: Open, at: int, goal: float, solver: Solver | None) -> bool:
-    """All steps on one chip; whether it took the caller's solver."""
+def _most_promising(state: Open, at: int, goal: float, solver: Solver | None) -> str:
+    """All steps on one chip, whose bounds are kept; the last that it took, which may be the caller's solver."""
     one = np.array([at])
     alone = Open(
         state.models, state.mean, state.chips.taken(one), state.memory[one], np.array([goal * (1 - NEAR)]),
@@ -157,9 +158,11 @@ def _most_promising(state: Open, at: int, goal: float, solver: Solver | None) ->
     )  # fmt: skip
     for step in state.models[0].steps[1:]:
         alone.run(step)
+        for own, bounds in zip(state.bounds, alone.bounds, strict=True):
+            own[:, one] = bounds
         if not len(alone.left()):
-            return False
+            return step
     require(solver is not None, f"nothing shows that {state.chips.words(at)} scores {goal!r} or more")
     if solver is not None:
         _solved(state, at, goal, solver)
-    return True
+    return LENT

@@ -10,9 +10,19 @@ from numpy.typing import NDArray
 
 from .families import Family
 from .intervals import Intervals, intervals_of, is_chain
-from .job import Job, Shape, Size, experts_by_level, replicas_by_level, sharers_by_level, step_bytes, synchronised
+from .job import (
+    Job,
+    Shape,
+    Size,
+    experts_by_level,
+    outermost_level,
+    replicas_by_level,
+    sharers_by_level,
+    step_bytes,
+    synchronised,
+)
 from .plan_graph import PlanGraph
-from .plans import StageBytes, allowed_families, gathered, stage_bytes
+from .plans import StageBytes, allowed_families, around_bytes, gathered, stage_bytes
 
 Floats = NDArray[np.float64]
 ORDERS = ("pipeline", "data")
@@ -25,7 +35,8 @@ def crossing(graph: PlanGraph) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Plans of S stages of a family with m microbatches a replica, d from ``fewest`` to ``most``, at a ZeRO stage."""
+    """Plans of S stages of a family with m microbatches a replica, d from ``fewest`` to ``most``, at a ZeRO stage, with
+    stages or replicas as neighbours."""
 
     stages: int
     family: Family
@@ -33,6 +44,7 @@ class Row:
     fewest: int
     most: int
     zero: int
+    orders: tuple[str, ...] = ORDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +59,7 @@ class Held:
 @dataclass(frozen=True, slots=True)
 class Ends:
     """The least synchronisation of a row and bytes of its optimizer step, for each size that some stage has, and ZeRO's
-    collectives of each distinct layer, forward and backward; infinite where no replicas can share out the experts."""
+    collectives of each distinct layer, forward and backward, of plans whose boundaries cross no level beyond one."""
 
     seconds: Floats
     step_bytes: Floats
@@ -57,7 +69,8 @@ class Ends:
 @dataclass(slots=True)
 class Space:
     """The rows of one configuration of a model: a graph, its modes of recompute, its stages of ZeRO, a memory;
-    ``simple``: equal blocks in a row, ``chain``: plans are cuts of calls in a row."""
+    ``simple``: equal blocks in a row, ``chain``: plans are cuts of calls in a row. ``carried``: the least bytes over a
+    boundary, ``around``: those around the pipeline. ``parts`` are the same for all spaces of a graph."""
 
     graph: PlanGraph
     job: Job
@@ -66,14 +79,17 @@ class Space:
     hbm_bytes: float
     shard: int = 0
     held: dict[Row, Held | None] = field(default_factory=dict)
-    ends: dict[tuple[Row, float], Ends] = field(default_factory=dict)
+    ends: dict[tuple[object, ...], dict[int, Ends]] = field(default_factory=dict)
     parts: dict[tuple[str, int], StageBytes] = field(default_factory=dict)
     found: list[Intervals] = field(default_factory=list)
     simple: bool = field(init=False)
     chain: bool = field(init=False)
+    carried: float = field(init=False)
+    around: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.simple, self.chain = self._simple(), is_chain(self.graph)
+        self.carried, self.around = min(crossing(self.graph), default=0.0), around_bytes(self.graph)
 
     def _simple(self) -> bool:
         """Equal blocks in a row, as much entering each and crossing every boundary, with at most one call before and
@@ -178,11 +194,13 @@ class Space:
             self.parts[part, mode] = StageBytes(*map(np.array, columns))
         return self.parts[part, mode]
 
-    def end(self, row: Row, links: float) -> Ends:
-        """The least ends over all replicas of a row, on a network with these innermost links."""
-        if (row, links) not in self.ends:
-            self.ends[row, links] = self._ends(row, self.job if links == 0 else self.job.at_links(links))
-        return self.ends[row, links]
+    def end(self, row: Row, links: float) -> dict[int, Ends]:
+        """The least ends over all replicas of a row by the outermost level that its boundaries cross, on a network with
+        these innermost links; none where no replicas can share out the experts."""
+        key = row.stages, row.fewest, row.most, row.zero, row.orders, links
+        if key not in self.ends:
+            self.ends[key] = self._ends(row, self.job if links == 0 else self.job.at_links(links))
+        return self.ends[key]
 
     def _sizes(self, row: Row) -> Size:
         """Bytes of which some stage has no less: its share of each kind, the largest layer, and of equal blocks those
@@ -202,7 +220,7 @@ class Space:
             rows += [(0.0, sum(experts) / row.stages), (blocks, most * experts[at])]
         return np.array([own for own, _ in rows]), np.array([own for _, own in rows])
 
-    def _ends(self, row: Row, job: Job) -> Ends:
+    def _ends(self, row: Row, job: Job) -> dict[int, Ends]:
         graph = self.graph
         kinds = [graph.layers[graph.calls[graph.block.index(True)]]] if graph.equal else [
             graph.layers[kind] for kind in graph.calls
@@ -212,21 +230,24 @@ class Space:
             for name in ("parameters", "experts")
         )
         size = self._sizes(row)
-        seconds, steps = np.full(len(size[0]), np.inf), np.full(len(size[0]), np.inf)
-        gathers = np.full((2, len(graph.layers)), np.inf)
+        nothing = np.full(len(size[0]), np.inf)
+        ends = dict[int, Ends]()
         seen = set[Any]()
         for data in range(row.fewest, row.most + 1):
-            for order in ORDERS[: 1 if row.stages == 1 else 2]:
+            for order in row.orders[: 1 if row.stages == 1 else 2]:
                 shape = self.shape(row, data, order)
                 if not shape.allowed:
                     continue
+                level = outermost_level(job.network, shape)
+                least = ends.get(level, Ends(nothing, nothing, (np.full(len(graph.layers), np.inf),) * 2))
+                steps = np.minimum(least.step_bytes, step_bytes(job, shape, size))
                 whole = replicas_by_level(job.network, shape), experts_by_level(job.network, shape)
-                members = (*whole, *sharers_by_level(job.network, shape))
-                steps = np.minimum(steps, step_bytes(job, shape, size))
+                members = (level, *whole, *sharers_by_level(job.network, shape))
                 if members in seen:
+                    ends[level] = Ends(least.seconds, steps, least.gathers)
                     continue
                 seen.add(members)
-                own = synchronised(job, shape, size, graph.low, (block, experts, np.inf))
-                seconds = np.minimum(seconds, own)
-                gathers = np.minimum(gathers, np.stack(gathered(graph, job, shape)))
-        return Ends(seconds, steps, (gathers[0], gathers[1]))
+                seconds = synchronised(job, shape, size, graph.low, (block, experts, np.inf))
+                ahead, behind = map(np.minimum, least.gathers, gathered(graph, job, shape))
+                ends[level] = Ends(np.minimum(least.seconds, seconds), steps, (ahead, behind))
+        return ends

@@ -5,11 +5,16 @@ the most that the devices allow. With C the seconds of all layers and T the grea
 
     laps T + share D + E,     T >= max( C / S, the longest layer )                                      (:func:`_floor`)
 
-where C counts transfers over the fastest level, what of ZeRO's collectives is exposed, and the least that must be
-recomputed: where at most k blocks fit without it, B - k are. Transfers that run behind other chunks count in T with the
-part that is always shown, as max(w, x) + r min(w, x) >= w + r x for 0 <= r <= 1. D is C with all of them, or of
-families with split backward passes the greatest of what its forms sum to over all stages. E is that of a stage with its
-share of the parameters.
+where C counts transfers, what of ZeRO's collectives is exposed, and the least that must be recomputed: where at most k
+blocks fit without it, B - k are. The plans of a row are bounded apart by the outermost level that their boundaries
+cross, and the row by the least of these: one boundary and the way around cross that level, all others the fastest up to
+it. The stages beside that boundary take no less than their transfers, whatever hides them,
+
+    T >= crossed + min(another, around) + starts                            (:attr:`_Costs.sent`)
+
+and transfers that run behind other chunks count in every T with the part that is always shown, as max(w, x) + r min(w,
+x) >= w + r x for 0 <= r <= 1. D is C with all of them, or of families with split backward passes the greatest of what
+its forms sum to over all stages. E is that of a stage with its share of the parameters.
 
 For models of equal blocks, T is sharper (:func:`_closed`): to beat a goal every stage must end within
 t = (goal - E - share D) / laps, so the stage of number s has room for at most a_s blocks, by time and memory in the
@@ -27,7 +32,7 @@ from .layers import LayerJoules
 from .network import transfer
 from .plan_graph import LayerSeconds
 from .plans import stepped_parameters
-from .rows import Held, Row, Space, crossing
+from .rows import Ends, Held, Row, Space
 
 Floats = NDArray[np.float64]
 NEAR = 1e-9
@@ -90,11 +95,13 @@ Exact = Callable[[Space, Row, Chipwise, float], float]
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """A row on some chips: all layers, D, the longest, ends, and for models of equal blocks what a stage is made of."""
+    """A row on some chips: all layers, D, the longest, transfers of a stage, ends, and of equal blocks what a stage is
+    made of."""
 
     whole: Floats
     filled: Floats
     longest: Floats
+    sent: float
     ends: Floats
     block: Floats
     around: tuple[Floats, Floats]
@@ -102,36 +109,50 @@ class _Costs:
     boundary: float
 
 
-def _costs(space: Space, row: Row, held: Held, chips: Chipwise) -> _Costs:
+def _transfers(space: Space, row: Row, links: float, level: int) -> tuple[float, float, float]:
+    """A pass of a microbatch over the boundary that crosses a level, over another one, and around the pipeline."""
+    graph, job = space.graph, space.job if links == 0 else space.job.at_links(links)
+    lanes = graph.tensor if job.stack.scatters else 1
+
+    def seconds(across: int, size: float) -> float:
+        return float(transfer(job.network, across, np.array([size / lanes]))[0])
+
+    chunks, carried = row.family.chunks, space.carried if row.stages > 1 else 0.0
+    goes = chunks > 1 and not row.family.folded
+    around = (chunks - 1) * seconds(level, space.around) if goes else 0.0
+    another = min(seconds(across, carried) for across in range(level + 1))
+    return chunks * seconds(level, carried), chunks * another, around
+
+
+def _costs(space: Space, row: Row, held: Held | None, chips: Chipwise, level: int, ends: Ends) -> _Costs:
+    """The costs of the plans of a row whose boundaries cross that level, and none beyond it; with nothing recomputed
+    where it is not known what fits."""
     graph, job = space.graph, space.job if chips.links == 0 else space.job.at_links(chips.links)
-    ends = space.end(row, chips.links)
     chunks, family = row.family.chunks, row.family
     shown = [((1 - job.stack.hidden) * own)[:, None] for own in ends.gathers]
     forward, backward = chips.times.forward + shown[0], chips.times.backward + shown[1]
     both = forward + backward
     often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
     called = both[np.unique(np.array(graph.calls))]
-    sent = [size for a, b, size in graph.edges] if row.stages > 1 else []
-    lanes = graph.tensor if job.stack.scatters else 1
-    carried = min(crossing(graph)) / lanes if sent else 0.0
-    levels = range(len(job.network.levels))
-    boundary = chunks * min(float(transfer(job.network, level, np.array([carried]))[0]) for level in levels)
+    crossed, another, around = _transfers(space, row, chips.links, level)
     stage = 2 * (chunks - 1) * job.stack.chunk_start
     blocks = sum(graph.block)
     kind = graph.calls[graph.block.index(True)]
     modes = space.modes_of(row)
     more = [mode for mode in modes if mode]
-    again = np.min([chips.times.again[mode, kind] for mode in more], axis=0) if more else np.zeros(both.shape[1])
-    if row.stages == 1:
+    recomputed = np.zeros(both.shape[1])
+    if held is not None and row.stages == 1:
         fitting = [mode for at, mode in enumerate(modes) if held.blocks[0, at] >= 0]
         kinds = [graph.calls[at] for at, own in enumerate(graph.block) if own]
         recomputed = np.min([sum(chips.times.again[mode, k] for k in kinds) for mode in fitting], axis=0)
-    else:
-        recomputed = max(0, blocks - held.plain) * again if space.simple else np.zeros(both.shape[1])
-    moved = row.stages * stage / 2 + (row.stages - 1) * boundary
+    elif held is not None and space.simple and more:
+        again = np.min([chips.times.again[mode, kind] for mode in more], axis=0)
+        recomputed = max(0, blocks - held.plain) * again
+    sent = around + (crossed + (row.stages - 2) * another if row.stages > 1 else 0.0)
+    moved = row.stages * stage / 2 + sent
     filled = often @ both + recomputed + 2 * moved
-    hidden = (1 - family.shown(job.stack.overlapped, row.rounds, row.stages)) * boundary
-    whole = filled - 2 * (row.stages - 1) * hidden
+    visible = family.shown(job.stack.overlapped, row.rounds, row.stages)
+    whole = filled - 2 * (1 - visible) * sent
     if family.split:
         known = "nothing" if not chips.times.exact else "but moves" if row.zero < 2 else "but more"
         weight = often @ chips.times.weight
@@ -141,11 +162,15 @@ def _costs(space: Space, row: Row, held: Held, chips: Chipwise) -> _Costs:
     first = both[graph.calls[0]] if not graph.block[0] else np.zeros(both.shape[1])
     last = both[graph.calls[-1]] if not graph.block[-1] else np.zeros(both.shape[1])
     end = (ends.seconds[:, None] + ends.step_bytes[:, None] / chips.rate).max(axis=0)
-    return _Costs(whole, filled, called.max(axis=0), end, both[kind], (last, first), stage, boundary - hidden)
+    beside = stage + (crossed + min(another, around) if row.stages > 1 else 2 * around)
+    around_blocks = last, first
+    return _Costs(
+        whole, filled, called.max(axis=0), beside, end, both[kind], around_blocks, stage, visible * another
+    )  # fmt: skip
 
 
 def _floor(row: Row, costs: _Costs) -> Floats:
-    pace = np.maximum(costs.whole / row.stages, costs.longest)
+    pace = np.maximum(np.maximum(costs.whole / row.stages, costs.longest), costs.sent)
     laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
     return np.asarray(laps * pace + share * costs.filled + costs.ends)
 
@@ -157,7 +182,7 @@ def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, 
         return _floor(row, costs) >= goal
     longest = (goal - costs.ends - row.family.share(row.stages) * costs.filled) / laps
     kind = space.graph.calls[space.graph.block.index(True)]
-    room, never = np.zeros(len(goal)), longest <= 0
+    room, never = np.zeros(len(goal)), (longest <= 0) | (longest * (1 + NEAR) < costs.sent)
     for number in range(1, row.stages + 1):
         end = number in (1, row.stages)
         fixed = costs.stage + costs.boundary * (1 if end else 2)
@@ -209,7 +234,8 @@ def least_batches(
 
 def _valued(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None) -> Floats:
     """What no plan of a row undercuts on every chip: seconds, or where more counts its value."""
-    held, spent = space.what_fits(row), chips.spent
+    spent = chips.spent
+    held = None if spent is None else space.what_fits(row)
     if spent is None or held is None:
         return row_bound(space, row, chips, goal, sharp, exact)
     joules = spent.of_row(space, row, held)
@@ -221,13 +247,20 @@ def _valued(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, 
 
 def row_bound(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None = None) -> Floats:
     """What no plan of a row undercuts on every chip."""
-    held = space.what_fits(row)
-    if held is None or np.isinf(space.end(row, chips.links).seconds).any():
-        return np.full(len(goal), np.inf)
-    costs = _costs(space, row, held, chips)
-    found = _floor(row, costs)
-    if sharp and (found < goal).any():
-        found = np.where(_closed(space, row, held, chips, costs, goal), np.maximum(found, goal), found)
+    by_level, found = space.end(row, chips.links), np.full(len(goal), np.inf)
+    for level, ends in by_level.items():
+        found = np.minimum(found, _floor(row, _costs(space, row, None, chips, level, ends)))
+    if (found >= goal).all():  # whatever fits
+        return found
+    held, found = space.what_fits(row), np.full(len(goal), np.inf)
+    if held is None:
+        return found
+    for level, ends in by_level.items():
+        costs = _costs(space, row, held, chips, level, ends)
+        least = _floor(row, costs)
+        if sharp and (least < goal).any():
+            least = np.where(_closed(space, row, held, chips, costs, goal), np.maximum(least, goal), least)
+        found = np.minimum(found, least)
     if exact is not None and (space.simple or space.chain):
         for at in np.flatnonzero(found < goal).tolist():
             found[at] = exact(space, row, chips.taken(np.array([at])), float(goal[at]))
