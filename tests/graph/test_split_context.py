@@ -7,8 +7,9 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.graph.ir import Model
+from phaze.graph.mixture import is_grouped
 from phaze.graph.opset import flops
-from phaze.graph.split_context import Way, context_parallel, way_named
+from phaze.graph.split_context import Way, context_parallel, require_pointwise, way_named
 from phaze.graph.store import dumps, loads
 from phaze.graph.summary import graph_flops
 from phaze.graph.zoo import load_model
@@ -161,3 +162,18 @@ def test_heads_that_do_not_divide_and_unknown_ways_are_refused() -> None:
         context_parallel(_whole(171), 3, "ulysses")
     with pytest.raises(InputError, match="ulysses"):
         way_named("ulyses")
+
+
+def test_a_product_of_experts_mixes_no_positions_though_another_operator_made_its_weights() -> None:
+    block = _whole(name="mixtral-8x7b").layers[1]
+    tensors = {tensor.id: tensor for tensor in block.forward.tensors}
+    grouped = [op for op in block.forward.operators if is_grouped(op, tensors)]
+    weights = {access.tensor for op in grouped for access in op.reads if tensors[access.tensor].role == "parameter"}
+    assert grouped and weights
+    made = tuple(replace(t, role="activation") if t.id in weights else t for t in block.forward.tensors)
+    require_pointwise(replace(block, forward=replace(block.forward, tensors=made)), LENGTH)
+    # Without an offset for each expert it is a product of any two activations.
+    alike = tuple(replace(op, reads=op.reads[:2]) if op in grouped else op for op in block.forward.operators)
+    plain = replace(block, forward=replace(block.forward, tensors=made, operators=alike))
+    with pytest.raises(InputError, match="mixes positions"):
+        require_pointwise(plain, LENGTH)
