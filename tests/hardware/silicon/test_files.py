@@ -13,8 +13,15 @@ from phaze.errors import InputError
 from phaze.hardware.files import CHIP
 from phaze.hardware.library import load_chip, load_core_chip, preset_names
 from phaze.hardware.silicon.chip import accelerator_of, chip_of, port_of
-from phaze.hardware.silicon.files import ACCELERATOR, accelerator_names, load_accelerator
-from phaze.hardware.silicon.write import accelerator_toml
+from phaze.hardware.silicon.files import (
+    ACCELERATOR,
+    AcceleratorFile,
+    accelerator_names,
+    changed_file,
+    load_accelerator,
+    read_chip,
+)
+from phaze.hardware.write import toml_text
 
 NAMED = {
     "a100-80gb", "h100", "b200", "mi250x", "mi300x", "mi325x", "mi355x", "tpu-v4", "tpu-v4i", "tpu-v5e", "tpu-v5p",
@@ -51,11 +58,18 @@ def test_clusters_and_clock_give_the_published_peak(name: str) -> None:
         assert chip.peak_flops == pytest.approx(chip.published.peak_flops, rel=0.01)
 
 
+def written(name: str, changes: dict[str, Any], path: Path) -> str:
+    """The file of a bundled chip with other values, as TOML."""
+    file = read_chip(name)
+    assert isinstance(file, AcceleratorFile)
+    document = changed_file(file, changes, name).model_dump(by_alias=True)
+    path.write_text(toml_text(document), encoding="utf-8")
+    return str(path)
+
+
 @pytest.mark.parametrize("name", accelerator_names())
 def test_a_chip_written_back_reads_as_the_same_value(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "chip.toml"
-    path.write_text(accelerator_toml(load_accelerator(name)), encoding="utf-8")
-    assert load_accelerator(str(path)) == load_accelerator(name)
+    assert load_accelerator(written(name, {}, tmp_path / "chip.toml")) == load_accelerator(name)
 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
@@ -126,9 +140,7 @@ def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, s
 
 
 def test_a_chip_of_either_version_loads_by_its_path_as_by_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "new.toml"
-    path.write_text(accelerator_toml(load_accelerator("gh200")), encoding="utf-8")
-    found = load_chip(str(path))
+    found = load_chip(written("gh200", {}, tmp_path / "new.toml"))
     assert found == load_chip("gh200")
     assert found.clusters is not None
     assert found.rated_hz == 1.83e9 > found.clock_hz
@@ -136,18 +148,16 @@ def test_a_chip_of_either_version_loads_by_its_path_as_by_its_name(tmp_path: Pat
 
 
 def test_a_chip_whose_limit_holds_no_half_of_its_clock_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "new.toml"
     for watts, said in ((300.0, "below half"), (60.0, "leakage, HBM and links alone draw")):
-        path.write_text(accelerator_toml(replace(load_accelerator("h100"), sustained_w=watts)), encoding="utf-8")
+        path = written("h100", {"power": {"sustained": watts}}, tmp_path / "new.toml")
         with pytest.raises(InputError, match=f"h100: power.sustained: .*{said}"):
-            load_chip(str(path))
+            load_chip(path)
 
 
 def test_a_technology_that_no_node_has_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "new.toml"
-    path.write_text(accelerator_toml(replace(load_accelerator("h100"), technology="n6")), encoding="utf-8")
+    path = written("h100", {"technology": "n6"}, tmp_path / "new.toml")
     with pytest.raises(InputError, match="n6"):
-        load_chip(str(path))
+        load_chip(path)
 
 
 def test_an_unknown_name_gets_the_nearest() -> None:

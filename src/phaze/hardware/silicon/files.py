@@ -1,4 +1,4 @@
-"""The chip format of clusters (``phaze.chip/2``), read; :mod:`phaze.hardware.silicon.write` writes it back.
+"""The chip format of clusters (``phaze.chip/2``).
 
 ``[hbm]`` names stacks and a generation; ``bandwidth`` and ``size`` stand there where a chip's stacks run slower or hold
 more than the generation's, and with no stacks (DDR, GDDR, LPDDR beside the package, whose interface has no area
