@@ -20,7 +20,7 @@ from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.front.order import closed, steps
 from phaze.search.boxes.box_bounds import BoxQuestion, box_times, box_values
 from phaze.search.boxes.box_grid import Boxes
-from phaze.search.boxes.views import AnyCorners, corners_of
+from phaze.search.boxes.views import AnyCorners
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE
@@ -41,7 +41,7 @@ class FrontBoxes:
 
     def pruned(self, boxes: Boxes) -> Flags:
         """Which boxes hold no design of the front but those that are known."""
-        corners = corners_of(self.question.view, boxes)
+        corners = self.question.view.corners(boxes)
         lower, out = self._known(corners)
         found = np.asarray(out.all(axis=0))
         some = np.flatnonzero(~found)
@@ -54,7 +54,7 @@ class FrontBoxes:
         known of it [memories, boxes]."""
         sizes = [self.question.job.hbm_bytes[at] for at in self.question.memories]
         measured = self.asked.measured
-        lower = np.zeros((len(measured), len(sizes), len(corners.own)))
+        lower = np.zeros((len(measured), len(sizes), len(corners)))
         for row, metric in enumerate(measured):
             if metric.kind is None:
                 lower[row] = known_of(metric, corners, sizes)
@@ -119,5 +119,5 @@ def known_of(metric: Metric, corners: AnyCorners, sizes: list[int]) -> Floats:
         rated = corners.rated()
         making = rated.making_usd if metric.name == "price" else rated.making_kgco2e
         return np.stack([making(size) for size in sizes])
-    values = corners.least_mm2() if metric.name == "area" else corners.least_w()
+    values = corners.area_mm2 if metric.name == "area" else corners.least_w
     return np.broadcast_to(values, (len(sizes), len(values)))

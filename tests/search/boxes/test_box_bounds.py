@@ -12,7 +12,6 @@ from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
 from phaze.search.boxes.box_grid import Boxes, BoxGrid, box_grid, halves, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
-from phaze.search.boxes.views import corners_of
 from phaze.search.energy import layer_floors
 from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.objective import KINDS, Kind, Objective
@@ -60,12 +59,12 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
     boxes, places = _boxes(view, seed, count)
     assert (boxes.low <= places).all() and (places <= boxes.high).all()
     corners, chips = view.corners(boxes), view.opened(view.chips(places), view.least_areas(places, places))
-    arrays, virtual = chips.arrays(), view.boxes(corners)
-    assert view.kept(corners).all()
-    least, slack = corners_of(view, boxes), 1 + 1e-12
-    assert (least.least_mm2() <= chips.area_mm2 * slack).all() and (least.least_w() <= chips.design_w() * slack).all()
+    arrays, virtual = chips.arrays(), corners.boxes()
+    assert corners.kept().all()
+    slack = 1 + 1e-12
+    assert (corners.area_mm2 <= chips.area_mm2 * slack).all() and (corners.least_w <= chips.design_w() * slack).all()
     for making in ("making_usd", "making_kgco2e"):
-        assert (getattr(least.rated(), making)(GIB) <= getattr(chips, making)(GIB) * slack).all()
+        assert (getattr(corners.rated(), making)(GIB) <= getattr(chips, making)(GIB) * slack).all()
     for graph in task.graphs:
         constants = task.training.constants
         low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)
@@ -117,7 +116,7 @@ def test_what_is_trimmed_is_too_large() -> None:
     rng = np.random.default_rng(1)
     low = (rng.random((40, len(view.shape))) * np.array(view.shape) * 0.5).astype(np.int64)
     boxes = Boxes(low, np.broadcast_to(np.array(view.shape) - 1, low.shape).copy())
-    boxes = boxes.taken(view.kept(view.corners(boxes)))
+    boxes = boxes.taken(view.corners(boxes).kept())
     cut = trimmed(view, boxes)
     for _ in range(20):
         inside = (boxes.low + rng.random(boxes.low.shape) * (boxes.high - boxes.low + 1)).astype(np.int64)

@@ -14,7 +14,6 @@ from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
 from phaze.search.boxes.box_grid import Boxes, numbers_of, trimmed
 from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.cluster_grid import ClusterGrid, cluster_grid
-from phaze.search.boxes.cluster_making import BoxMaking
 from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.walk import first_boxes, inside
 from phaze.search.chips import SpaceChips, enumerate_space, kept_at
@@ -68,7 +67,7 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     boxes, chips = _boxes(view, seed, count)
     corners, found = view.corners(boxes), chips
     slack = 1 + 1e-12
-    assert view.kept(corners).all()
+    assert corners.kept().all()
     assert (corners.area_mm2 <= found.area_mm2 * slack).all() and (corners.most_mm2 * slack >= found.area_mm2).all()
     assert (corners.die_mm2 <= found.die_mm2 * slack).all() and (corners.least_w <= chips.design_w() * slack).all()
     held = found.held_hz * factors.clock
@@ -76,10 +75,10 @@ def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Facto
     assert (held * found.chips.clusters * found.chips.macs <= corners.unit_rate * slack).all()
     assert (held * found.chips.clusters * found.chips.lanes <= corners.lane_rate * slack).all()
     assert (found.chips.clusters * found.chips.port <= corners.ports).all()
-    rated = BoxMaking(view, corners)
+    rated = corners.rated()
     assert (rated.static_w() <= chips.static_w() * slack).all() and (rated.making_usd(0) <= chips.making_usd(0)).all()
     assert (rated.making_kgco2e(0) <= chips.making_kgco2e(0) * slack).all()
-    arrays, virtual = chips.arrays(), view.boxes(corners)
+    arrays, virtual = chips.arrays(), corners.boxes()
     for graph in task.graphs:
         constants = task.training.constants
         low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)

@@ -18,7 +18,7 @@ from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.boxes.box_grid import Boxes
 from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.cluster_grid import ClusterGrid
-from phaze.search.boxes.views import AnyGrid, corners_of
+from phaze.search.boxes.views import AnyGrid
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import GraphTimes
@@ -81,7 +81,7 @@ class BoxTimes:
 
 def box_times(question: BoxQuestion, some: Boxes) -> BoxTimes:
     """The bounds on layers of every box, and its rates."""
-    job, corners = question.job, corners_of(question.view, some)
+    job, corners = question.job, question.view.corners(some)
     rates = rates_of(job.objective, corners.rated(), list(job.hbm_bytes), job.models[0].training.devices)
     own = Rates(rates.rate[list(question.memories)], rates.weight, rates.delays)
     networks = networks_of(job.models, job.space, corners.links())

@@ -65,26 +65,6 @@ def joined(boxes: list[Boxes]) -> Boxes:
     return Boxes(np.concatenate([one.low for one in boxes]), np.concatenate([one.high for one in boxes]))
 
 
-@dataclass(frozen=True, slots=True)
-class Corners:
-    """Boxes as virtual chips: both corners, the least area, that of the high corner, and at most so many units and
-    lanes."""
-
-    low: ChipColumns
-    high: ChipColumns
-    area_mm2: Floats
-    most_mm2: Floats
-    units: Floats
-    lanes: Floats
-
-    def __len__(self) -> int:
-        return len(self.units)
-
-    def taken(self, index: NDArray[Any]) -> "Corners":
-        rest = (self.area_mm2, self.most_mm2, self.units, self.lanes)
-        return Corners(self.low.taken(index), self.high.taken(index), *(values[index] for values in rest))
-
-
 class Axes(Protocol):
     """What boxes are cut along: the axes of a space, and the least area of what a box holds."""
 
@@ -147,13 +127,14 @@ class BoxGrid:
         """Combinations by place."""
         return self.space.placed(tuple(places.T), self.points)
 
-    def corners(self, boxes: Boxes) -> Corners:
+    def corners(self, boxes: Boxes) -> "Corners":
         """The virtual chips of boxes."""
         low, high, least = self.chips(boxes.low), self.chips(boxes.high), self.least_areas(boxes.low, boxes.high)
         table, built = self.space.technology.area, self.space.base.silicon.cores_built
         left = np.maximum(self.budget_mm2 * (1 + 1e-9) - least, 0.0) / (1 + table.other_share) / built
         units, lanes = low.clusters * low.macs, low.vectors * low.lanes
         return Corners(
+            self,
             low,
             high,
             least,
@@ -162,40 +143,68 @@ class BoxGrid:
             np.minimum(lanes + left / table.lane_mm2, high.vectors * high.lanes),
         )
 
-    def kept(self, corners: Corners) -> Flags:
-        """Boxes that may hold a chip of the space."""
-        keep, technology, low = self.space.keep, self.space.technology, corners.low
-        there = corners.area_mm2 <= self.budget_mm2 * WITHIN_LIMITS
-        small = corners.most_mm2 < keep.least_share * self.budget_mm2 * (1 - 1e-12)
-        if "clock" in self.names:
-            small = np.zeros(len(low), np.bool_)  # the high corner is not the largest chip
-        if keep.smaller_with_one_core:
-            small &= (low.clusters > 1) & (low.vectors > 1)
-        if keep.most_power is not None:
-            there &= design_watts(self.space, low, corners.area_mm2) <= keep.most_power * (1 + 1e-9)
-        if keep.most_usd is not None:
-            usd = making_usd(corners.area_mm2, self.space.base.silicon.dies, technology.fab, load_terms(), 0)
-            there &= usd <= keep.most_usd * (1 + 1e-9)
-        return np.asarray(there & ~small)
-
-    def boxes(self, corners: Corners) -> BoxChips:
-        """The virtual chips of boxes, for costs."""
-        low = self.opened(corners.low, corners.area_mm2).core_arrays()
-        high = self.opened(corners.high, corners.most_mm2).core_arrays()
-        unlimited, nothing = np.full(len(corners), np.inf), np.zeros(len(corners))
-        return BoxChips(low, high, corners.units, corners.lanes, unlimited, unlimited, nothing)
-
     def opened(self, chips: ChipColumns, area_mm2: Floats) -> SpaceChips:
         """Virtual or real chips as a search has those of a space."""
         return SpaceChips(self.space, chips, area_mm2, chips.clock_hz).scaled(self.factors)
 
-    def links(self, corners: Corners) -> Floats:
-        """The fastest links of every box."""
-        return corners.high.link_bytes_per_s * self.factors.links
 
-    def rated(self, corners: Corners) -> SpaceChips:
+@dataclass(frozen=True, slots=True)
+class Corners:
+    """Boxes as virtual chips: both corners, the least area, that of the high corner, and at most so many units and
+    lanes."""
+
+    view: BoxGrid
+    low: ChipColumns
+    high: ChipColumns
+    area_mm2: Floats
+    most_mm2: Floats
+    units: Floats
+    lanes: Floats
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def taken(self, index: NDArray[Any]) -> "Corners":
+        """Some of them, by numbers or flags."""
+        rest = (self.area_mm2, self.most_mm2, self.units, self.lanes)
+        return Corners(self.view, self.low.taken(index), self.high.taken(index), *(values[index] for values in rest))
+
+    @property
+    def least_w(self) -> Floats:
+        """Watts that no chip of a box is rated below."""
+        return self.rated().design_w()
+
+    def kept(self) -> Flags:
+        """Boxes that may hold a chip of the space."""
+        space, budget, low = self.view.space, self.view.budget_mm2, self.low
+        keep = space.keep
+        there = self.area_mm2 <= self.view.most_mm2
+        small = self.most_mm2 < keep.least_share * budget * (1 - 1e-12)
+        if "clock" in self.view.names:
+            small = np.zeros(len(low), np.bool_)  # the high corner is not the largest chip
+        if keep.smaller_with_one_core:
+            small &= (low.clusters > 1) & (low.vectors > 1)
+        if keep.most_power is not None:
+            there &= design_watts(space, low, self.area_mm2) <= keep.most_power * (1 + 1e-9)
+        if keep.most_usd is not None:
+            usd = making_usd(self.area_mm2, space.base.silicon.dies, space.technology.fab, load_terms(), 0)
+            there &= usd <= keep.most_usd * (1 + 1e-9)
+        return np.asarray(there & ~small)
+
+    def boxes(self) -> BoxChips:
+        """The virtual chips, for costs."""
+        low = self.view.opened(self.low, self.area_mm2).core_arrays()
+        high = self.view.opened(self.high, self.most_mm2).core_arrays()
+        unlimited, nothing = np.full(len(self), np.inf), np.zeros(len(self))
+        return BoxChips(low, high, self.units, self.lanes, unlimited, unlimited, nothing)
+
+    def links(self) -> Floats:
+        """The fastest links of every box."""
+        return self.high.link_bytes_per_s * self.view.factors.links
+
+    def rated(self) -> SpaceChips:
         """What rates of an objective ask of chips, of boxes: their low corners."""
-        return self.opened(corners.low, corners.area_mm2)
+        return self.view.opened(self.low, self.area_mm2)
 
 
 def box_grid(space: Space, factors: Factors = AS_THEY_ARE) -> BoxGrid:

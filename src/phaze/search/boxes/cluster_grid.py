@@ -16,16 +16,13 @@ Limits are held to 1e-9 more than the rules of a space hold them; single chips a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ClusterSet
 from phaze.hardware.area import Areas, areas_of, edge_areas
 from phaze.hardware.columns import ChipColumns
-from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.power import (
     LEAST_SHARE,
     MOST_SHARING,
@@ -35,51 +32,15 @@ from phaze.hardware.power import (
     held_clocks,
     power_at,
 )
-from phaze.hardware.silicon.price import making_columns
 from phaze.hardware.technology import Technology
-from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.boxes.box_grid import Boxes
+from phaze.search.boxes.cluster_corners import SLACK, ClusterCorners
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.space import SPARES, Space, ports_over
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-SLACK = 1e-9
-"""Sums in another order than those of single chips differ by less."""
-DIE_STEP_MM2 = 0.125
-"""Dies of boxes are priced as if they were so much smaller at the most: few different ones are priced."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterCorners:
-    """Boxes as virtual chips: both corners, and what no chip of the box is below or above.
-
-    ``unit_rate`` and ``lane_rate``: multiply-accumulates and lane operations a second of all units and lanes.
-    """
-
-    low: ChipColumns
-    high: ChipColumns
-    area_mm2: Floats
-    most_mm2: Floats
-    die_mm2: Floats
-    cluster_mm2: Floats
-    idle_w: Floats
-    held_hz: Floats
-    least_hz: Floats
-    least_w: Floats
-    unit_rate: Floats
-    lane_rate: Floats
-    ports: Floats
-    widest_port: Floats
-    edges: Floats
-
-    def __len__(self) -> int:
-        return len(self.area_mm2)
-
-    def taken(self, index: NDArray[Any]) -> "ClusterCorners":
-        columns: list[Any] = [self.low.taken(index), self.high.taken(index)]
-        return ClusterCorners(*columns, *(getattr(self, f.name)[index] for f in fields(self)[2:]))
 
 
 def rest_of(areas: Areas[Floats]) -> Floats:
@@ -192,6 +153,8 @@ class ClusterGrid:
         # A chip that draws no less a cycle, at a clock that is no lower.
         watts = power_at(least.power(least.array_j, vector_j), self.node, least_hz / self.factors.clock)
         return ClusterCorners(
+            space=self.space,
+            factors=self.factors,
             low=low,
             high=high,
             area_mm2=area,
@@ -263,36 +226,6 @@ class ClusterGrid:
         units = (small.arrays + left) / (own.mac_mm2 + own.support_mm2) * used
         lanes = (low.built * low.lanes * lane_mm2 + left) / lane_mm2 * used
         return np.minimum(units, high.clusters * high.macs), np.minimum(lanes, high.clusters * high.lanes)
-
-    def boxes(self, corners: ClusterCorners) -> BoxChips:
-        """The virtual chips of boxes, for costs."""
-        by, high = self.factors, corners.high
-        faster = replace(high, hbm_bytes_per_s=high.hbm_bytes_per_s * by.hbm, width=high.width * by.shared)
-        ends = ((corners.low, corners.least_hz), (faster, corners.held_hz))
-        low, fast = (ClusterSet(columns, hz, corners.area_mm2, corners.cluster_mm2) for columns, hz in ends)
-        units, lanes = (rate / corners.held_hz for rate in (corners.unit_rate, corners.lane_rate))
-        return BoxChips(low, fast, units, lanes, corners.ports, corners.widest_port, corners.edges)
-
-    def links(self, corners: ClusterCorners) -> Floats:
-        """The fastest links of every box."""
-        return corners.high.link_bytes_per_s * self.factors.links
-
-    def kept(self, corners: ClusterCorners) -> Flags:
-        """Boxes that may hold a chip of the space."""
-        keep, low = self.space.keep, corners.low
-        there = corners.die_mm2 <= self.most_mm2 * (1 + SLACK)
-        there &= corners.most_mm2 >= keep.least_share * self.most_mm2 * (1 - SLACK)
-        there &= corners.held_hz >= self.factors.clock * LEAST_SHARE * low.clock_hz * (1 - SLACK)
-        there &= corners.idle_w <= low.limit_w * (1 + SLACK)
-        if keep.most_usd is not None:
-            there &= self.least_usd(corners, load_terms()) <= keep.most_usd * (1 + SLACK)
-        return np.asarray(there)
-
-    def least_usd(self, corners: ClusterCorners, terms: Terms) -> Floats:
-        """What making no chip of a box undercuts."""
-        die = np.floor(np.minimum(corners.die_mm2, self.most_mm2) / DIE_STEP_MM2) * DIE_STEP_MM2
-        generation = self.space.accelerator.hbm.generation or ""
-        return making_columns(corners.low, np.maximum(die, DIE_STEP_MM2), generation, terms, self.node)
 
 
 def _built(count: float) -> float:

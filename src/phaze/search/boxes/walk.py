@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
 from phaze.search.boxes.box_grid import Boxes, halves, joined, trimmed, whole
-from phaze.search.boxes.views import AnyGrid, kept_boxes
+from phaze.search.boxes.views import AnyGrid
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,11 +43,11 @@ class Walked:
 
 def inside(view: AnyGrid, boxes: Boxes) -> Boxes:
     """Boxes that may hold a chip of the space, no larger than what fits."""
-    boxes = boxes.taken(kept_boxes(view, boxes))
+    boxes = boxes.taken(view.corners(boxes).kept())
     if not len(boxes):
         return boxes
     boxes = trimmed(view, boxes)
-    return boxes.taken(kept_boxes(view, boxes))
+    return boxes.taken(view.corners(boxes).kept())
 
 
 def first_boxes(view: AnyGrid) -> Boxes:
