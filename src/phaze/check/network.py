@@ -20,7 +20,8 @@ begins its messages two at a time. The library ``rings`` knows the first way alo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log2
+from itertools import accumulate
+from math import log2, prod
 from typing import Any
 
 import numpy as np
@@ -129,24 +130,19 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
 
 
 def neighbours(network: Network, ranks: int) -> Members:
-    """How many of so many devices in a row meet at each level."""
-    found, left = [], ranks
-    for level in network.levels:
-        found.append(min(left, level.size))
-        left = -(-left // level.size)
-    return tuple(found)
+    """How many of so many devices in a row meet at each level: groups of the level inside, full or begun."""
+    inner = [1, *network.groups()[:-1]]
+    return tuple(min(level.size, -(-ranks // size)) for level, size in zip(network.levels, inner, strict=True))
 
 
 def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
-    """How many members of a group of axes (stride, count) meet at each level."""
-    met, found = 1, []
-    for size in network.groups():
-        inside = 1
-        for stride, count in axes:
-            inside *= min(count, max(1, size // stride))
-        found.append(-(-inside // met))
-        met = max(met, inside)
-    return tuple(found)
+    """How many members of a group of axes (stride, count) meet at each level.
+
+    Of an axis a group of devices holds as many as it has strides, the first at least and all at most.
+    """
+    held = [prod(min(count, max(1, size // stride)) for stride, count in axes) for size in network.groups()]
+    inner = [1, *accumulate(held, max)]
+    return tuple(-(-members // met) for members, met in zip(held, inner, strict=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,13 +89,6 @@ def _closed(graph: Graph) -> list[int]:
     return sorted(found, key=lambda left: (left.bit_count(), left))
 
 
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
-
-
 @dataclass(frozen=True, slots=True)
 class Stages:
     """Every stage of every closed set of a graph, [from, to, stage], equal ones once."""
@@ -112,7 +105,8 @@ def stages_of(graph: Graph) -> Stages:
     for at, left in enumerate(closed[1:], 1):
         for to in range(at):
             if not closed[to] & ~left:
-                own = stage_of(graph, list(_bits(left & ~closed[to])))
+                inside = left & ~closed[to]
+                own = stage_of(graph, [call for call in range(len(graph.calls)) if inside >> call & 1])
                 rows.append((at, to, numbers.setdefault(own, len(numbers))))
     return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(rows))
 

@@ -72,8 +72,8 @@ class Run:
 
     @property
     def free(self) -> bool:
-        """It takes no time in one of its ways to run, so it costs nothing."""
-        return self.one_s == 0 or self.all_s == 0
+        """Whether one of its ways to run takes no time."""
+        return min(self.one_s, self.all_s) == 0
 
     @property
     def length(self) -> float:

@@ -196,13 +196,21 @@ def _operands(part: Operator, width_of: Mapping[int, int]) -> Sequence[tuple[int
 
 def _attention(part: Operator, e: int, operands: Moved) -> list[Product]:
     """Scores and values forward; backward the scores again and the gradients of v, scores, q and k."""
-    batch, q, k = part.size("batch"), part.size("queries"), _keys(part)
-    w, v = part.size("width"), part.size("value_width")
-    shapes = [(q, k, w), (q, v, k)]
-    if part.kind == "attention_backward":
-        shapes = [(q, k, w), (k, v, q), (q, k, v), (q, w, k), (k, w, q)]
-    found = [Product(batch, *shape, e, bits=part.sizes.get("bits", 16)) for shape in shapes]
-    return [replace(found[0], a=operands), *found[1:]]
+    queries, keys, depth, values = part.size("queries"), _keys(part), part.size("width"), part.size("value_width")
+
+    def made(m: int, n: int, k: int) -> Product:
+        return Product(part.size("batch"), m, n, k, e, bits=part.sizes.get("bits", 16))
+
+    scores = replace(made(queries, keys, depth), a=operands)
+    if part.kind == "attention":
+        return [scores, made(queries, values, keys)]
+    return [
+        scores,
+        made(keys, values, queries),
+        made(queries, keys, values),
+        made(queries, depth, keys),
+        made(keys, depth, queries),
+    ]
 
 
 def _is_grouped(part: Operator, tensors: Mapping[int, tuple[int, int]]) -> bool:

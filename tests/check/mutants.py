@@ -1,0 +1,228 @@
+"""python -m tests.check.mutants [NUMBER ...]: faults of one line in the checker, each found by tests of every day.
+
+Every mutant changes one line of a copy of ``src/phaze/check``; the tests that it names must fail on that copy.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "phaze"
+CHECK, PLACEMENT = "tests/check/", "tests/placement/"
+LIES = f"{CHECK}test_plan_lies.py"
+FIELDS = f"{CHECK}test_plan_fields.py"
+EVERY_PLAN = f"{FIELDS}::test_the_checker_agrees_with_every_plan"
+SPLITS = f"{PLACEMENT}test_split_families.py"
+EVENTS = f"{PLACEMENT}test_events.py"
+TRANSFERS = f"{PLACEMENT}test_transfers.py"
+SLOTS = f"{CHECK}test_schedule_lies.py"
+CORES = f"{CHECK}test_agreement.py"
+CLUSTERS = f"{CHECK}test_cluster_agreement.py"
+PLANS = f"{CLUSTERS}::test_plans_take_what_phaze_says_and_no_bound_is_above_the_best"
+PASSES = f"{CHECK}test_pass_agreement.py"
+FORGERIES = f"{CHECK}test_forgeries.py"
+BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it"
+CLUSTER_BOXES = f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A line of a file of the checker, what stands there instead, and tests that see it."""
+
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MUTANTS = (
+    # the price of a plan
+    Mutant(
+        "pricing.py",
+        "return fsum(waits) - min(hidden * fsum(waits), whole)",
+        "return fsum(waits) - hidden * fsum(waits)",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "pricing.py",
+        '"bubble_s": self.pipeline - rounds * stage.time,',
+        '"bubble_s": self.pipeline - rounds * stage.passes[0],',
+        (LIES,),
+    ),
+    Mutant("pricing.py", "if any(owner[tail] > owner[head] for", "if any(owner[tail] > owner[head] + 1 for", (LIES,)),
+    Mutant(
+        "pricing.py",
+        "size / job.stack.link + fsum(forward[place[head] :])",
+        "size / job.stack.link + fsum(forward)",
+        (EVERY_PLAN,),
+    ),
+    Mutant("pricing.py", "longest = int(np.argmax(seconds + steps))", "longest = int(np.argmax(steps))", (EVERY_PLAN,)),
+    Mutant("pricing.py", "counted = stages[:1] if job.stack.first_end else stages", "counted = stages", (EVERY_PLAN,)),
+    Mutant(
+        "pricing.py",
+        'may = ("none",) if at == shape.stages - 1 and not job.stack.last_recomputes else modes',
+        "may = modes",
+        (LIES,),
+    ),
+    Mutant(
+        "plans.py",
+        '"in_flight": np.asarray((flying - 1) * self.kept),',
+        '"in_flight": np.asarray(flying * self.kept),',
+        (LIES,),
+    ),
+    Mutant("plans.py", "if head in inside and tail not in inside)", "if head in inside)", (EVERY_PLAN,)),
+    Mutant("plans.py", "around = (chunks - 1) * seconds(", "around = chunks * seconds(", (TRANSFERS,)),
+    Mutant(
+        "plans.py",
+        "return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))",
+        "return np.asarray(waited), np.asarray((1 - shown) * sent)",
+        (TRANSFERS,),
+    ),
+    Mutant(
+        "job.py",
+        "shares = (shape.sharers, shape.experts_alike) if shape.zero else (1, 1)",
+        "shares = (shape.sharers, shape.experts_alike) if shape.zero > 1 else (1, 1)",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "job.py",
+        "return np.minimum(whole_s, once + (many - 1) * np.maximum(0.0, once - behind))",
+        "return np.minimum(whole_s, once + many * np.maximum(0.0, once - behind))",
+        (EVERY_PLAN,),
+    ),
+    Mutant("job.py", "ends = starts + 2 * wide - 1", "ends = starts + wide - 1", (EVERY_PLAN,)),
+    Mutant(
+        "families.py",
+        "return min(float(rounds), (2 * (number - 1) + (self.chunks - 1) * stages + 1) / self.chunks)",
+        "return min(float(rounds), (2 * number + (self.chunks - 1) * stages + 1) / self.chunks)",
+        (LIES,),
+    ),
+    Mutant("families.py", "(0, 1, 0), (0, 2, -2), (0, e, 1 - e)", "(0, 1, 0), (0, 2, -1), (0, e, 1 - e)", (SPLITS,)),
+    # a plan as it is printed
+    Mutant(
+        "printed.py",
+        "return is_number and abs(stated - true) <= TOLERANCE * abs(true)",
+        "return is_number and stated - true <= TOLERANCE * abs(true)",
+        (FIELDS, LIES),
+    ),
+    Mutant(
+        "printed.py",
+        'if not 0 <= self.document["lower_bound_s"] <= price.batch * (1 + TOLERANCE):',
+        'if not self.document["lower_bound_s"] <= price.batch * (1 + TOLERANCE):',
+        (LIES,),
+    ),
+    Mutant(
+        "printed.py",
+        'if self.document["feasible"] and most > there * (1 + ROUNDING + TOLERANCE):',
+        'if self.document["feasible"] and most > there * (2 + ROUNDING + TOLERANCE):',
+        (LIES,),
+    ),
+    Mutant("printed.py", "if used > self.job.devices:", "if used > 2 * self.job.devices:", (LIES,)),
+    Mutant("events.py", "lead = count - stage if chunks == 1 else", "lead = count if chunks == 1 else", (EVENTS,)),
+    Mutant("events.py", "around = to == (self.count - 1 if which else 0)", "around = to == 0", (TRANSFERS,)),
+    # schedules
+    Mutant("slots.py", "if rule.alone and (spread or collective):", "if rule.alone and spread:", (SLOTS,)),
+    Mutant(
+        "slots.py",
+        "if self.runs[then].start < self.runs[first].end - slack:",
+        "if self.runs[then].start < self.runs[first].start - slack:",
+        (SLOTS,),
+    ),
+    Mutant("slots.py", "if bound > makespan * (1 + TOLERANCE):", "if bound > 2 * makespan:", (SLOTS,)),
+    Mutant(
+        "schedules.py",
+        "total = total + np.minimum(spread[at], one[at] * weight[at])",
+        "total = total + one[at] * weight[at]",
+        (CORES,),
+    ),
+    # the network
+    Mutant(
+        "network.py",
+        'rounds, share = 2.0 if kind == "all_reduce" else 1.0, (n - 1) / n',
+        'rounds, share = 2.0 if kind == "all_reduce" else 1.0, n / (n + 1)',
+        (CLUSTERS,),
+    ),
+    Mutant("network.py", "inner = [1, *accumulate(held, max)]", "inner = [1, *held]", (EVERY_PLAN, CLUSTERS)),
+    # products, boxes, bounds
+    Mutant(
+        "mappings.py",
+        "np.where(8.0 * made <= side.sums, 0.0, drain)",
+        "np.where(4.0 * made <= side.sums, 0.0, drain)",
+        (CLUSTERS,),
+    ),
+    Mutant(
+        "mappings.py", "while 2 * gn * gm <= group and 2 * gn <= multicast:", "while 2 * gn * gm <= group:", (CORES,)
+    ),
+    Mutant(
+        "products.py",
+        "busy = (work + drain * (1.0 + drains_a_wave * waves)) / parts.array_rate",
+        "busy = (work + drain * (2.0 + drains_a_wave * waves)) / parts.array_rate",
+        (CORES, CLUSTERS),
+    ),
+    Mutant(
+        "products.py",
+        "tiles = least_tiles(p, parts, parts.least_rows) / (parts.cores * parts.arrays)",
+        "tiles = least_tiles(p, parts, parts.rows) / parts.arrays",
+        (BOXES, CLUSTER_BOXES),
+    ),
+    Mutant(
+        "shapes.py",
+        "return np.asarray(laps * pace + share * costs.filled + costs.ends)",
+        "return np.asarray(laps * pace + costs.filled + costs.ends)",
+        (PLANS,),
+    ),
+    # claims
+    Mutant(
+        "verdict.py",
+        "require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best,",
+        "require(bound - found.best * (1 - found.gap) <= NEAR * found.best,",
+        (FORGERIES,),
+    ),
+)
+
+
+def _copy(mutant: Mutant, folder: Path) -> None:
+    """The package with one line of its checker changed; all else are links."""
+    package = folder / "phaze"
+    package.mkdir()
+    for path in SOURCE.iterdir():
+        if path.name not in ("check", "__pycache__"):
+            (package / path.name).symlink_to(path)
+    shutil.copytree(SOURCE / "check", package / "check", ignore=shutil.ignore_patterns("__pycache__"))
+    path = package / "check" / mutant.file
+    text = path.read_text(encoding="utf-8")
+    assert text.count(mutant.old) == 1, f"{mutant.file}: '{mutant.old}' stands there {text.count(mutant.old)} times"
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+
+
+def dies(mutant: Mutant) -> bool:
+    """Whether some of its tests fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        _copy(mutant, Path(folder))
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
+        ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode in (0, 1), ended.stdout[-2000:] + ended.stderr[-2000:]
+    return ended.returncode == 1
+
+
+def main() -> int:
+    """Every mutant, or those of these numbers."""
+    chosen = [int(number) for number in sys.argv[1:]] or range(len(MUTANTS))
+    alive = 0
+    for number in chosen:
+        mutant = MUTANTS[number]
+        dead = dies(mutant)
+        alive += not dead
+        sys.stdout.write(f"{number:3} {mutant.file:14} {'dies' if dead else 'LIVES'}  {mutant.new}\n")
+        sys.stdout.flush()
+    return int(alive > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
