@@ -126,7 +126,12 @@ MUTANTS = (
     Mutant("events.py", "lead = count - stage if chunks == 1 else", "lead = count if chunks == 1 else", (EVENTS,)),
     Mutant("events.py", "around = to == (self.count - 1 if which else 0)", "around = to == 0", (TRANSFERS,)),
     # schedules
-    Mutant("slots.py", "if rule.alone and (spread or collective):", "if rule.alone and spread:", (SLOTS,)),
+    Mutant(
+        "slots.py",
+        "if (a.network or not a.uses) and (b.network or not b.uses):",
+        "if not a.uses and not b.uses:",
+        (SLOTS,),
+    ),
     Mutant(
         "slots.py",
         "if self.runs[then].start < self.runs[first].end - slack:",
@@ -147,7 +152,12 @@ MUTANTS = (
         'rounds, share = 2.0 if kind == "all_reduce" else 1.0, n / (n + 1)',
         (CLUSTERS,),
     ),
-    Mutant("network.py", "inner = [1, *accumulate(held, max)]", "inner = [1, *held]", (EVERY_PLAN, CLUSTERS)),
+    Mutant(
+        "network.py",
+        "prod(min(count, max(1, size // stride)) for stride",
+        "prod(min(count, 1 + size // stride) for stride",
+        (EVERY_PLAN, CLUSTERS),
+    ),
     # products, boxes, bounds
     Mutant(
         "mappings.py",

@@ -43,6 +43,11 @@ ALSO = Operator("m", "none", 1.0, 1.0)
 MOVES = [_tensor("a", 1.0, 1.0, hbm_s=1.0), _tensor("b", 1.0, 1.0, hbm_s=1.0), _tensor("c", 1.0, 1.0, hbm_s=1.0)]
 
 LIES: dict[str, tuple[Problem, Schedule, str]] = {
+    "a collective beside an operator that holds the network": (
+        _problem("links", [_tensor("a", 1.0, 1.0, network=True), SENT]),
+        _schedule("links", [_spread("a", 0.0), _spread("n", 0.0)]),
+        "use the network at the same time",
+    ),
     "an operator is missing": (_problem("icml24", TWO), _schedule("icml24", BESIDE[:1]), "not the operators"),
     "operators change places": (_problem("icml24", TWO), _schedule("icml24", BESIDE[::-1]), "not the operators"),
     "a negative start": (_problem("icml24", TWO), _schedule("icml24", [_single("a", -1.0, 0), BESIDE[1]]), "negative"),

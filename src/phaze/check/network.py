@@ -20,7 +20,6 @@ begins its messages two at a time. The library ``rings`` knows the first way alo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from math import log2, prod
 from typing import Any
 
@@ -141,8 +140,7 @@ def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
     Of an axis a group of devices holds as many as it has strides, the first at least and all at most.
     """
     held = [prod(min(count, max(1, size // stride)) for stride, count in axes) for size in network.groups()]
-    inner = [1, *accumulate(held, max)]
-    return tuple(-(-members // met) for members, met in zip(held, inner, strict=False))
+    return tuple(-(-members // met) for members, met in zip(held, [1, *held[:-1]], strict=True))
 
 
 @dataclass(frozen=True, slots=True)

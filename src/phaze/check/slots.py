@@ -138,12 +138,11 @@ class Runs:
         rule, spread = self.rule, a.spread or b.spread
         if rule.queue:
             return "run at the same time"
-        collective = not a.uses or not b.uses
-        if rule.alone and (spread or collective):
+        if rule.alone and spread:
             return "run at the same time, and one of them runs alone"
         if (a.network or not a.uses) and (b.network or not b.uses):
             return "use the network at the same time"
-        if collective:
+        if not a.uses or not b.uses:
             allowed = not rule.named or frozenset((a.name, b.name)) in self.named
             return "" if allowed else "run at the same time, and neither names the other"
         common = set(a.uses) & set(b.uses)
