@@ -142,18 +142,18 @@ def test_the_rules_are_also_an_option(run: Path, phaze: Callable[..., Ran]) -> N
 def test_a_search_tries_both_kinds_of_attention_and_leaves_its_headroom_free(
     tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
-    # With half of 8 GiB no device holds the whole model.
-    study = STUDY.replace("[training]", 'hbm = ["8 GiB"]\n[training]\nattention = "best"\nheadroom = "50%"')
+    # With 30 % of 8 GiB a device holds less of the model than it would with all of it.
+    study = STUDY.replace("[training]", 'hbm = ["8 GiB"]\n[training]\nattention = "best"\nheadroom = "70%"')
     study = study.replace("widths = [1, 2]", "widths = [1]").replace("microbatches = [1, 2]", "microbatches = [1]")
     folder = finished(tmp_path, study)
     model = json.loads((folder / "result.json").read_text())["models"][0]
     assert model["attention"] == "fused"
-    assert model["memory_left"]["headroom"] == 0.5
-    assert model["memory_left"]["left_share"] >= 0.5
+    assert model["memory_left"]["headroom"] == 0.7
+    assert model["memory_left"]["left_share"] >= 0.7
     assert phaze("verify", folder, "--all").code == 0
     again = ("--headroom", "0", "--out", tmp_path / "loose", "--workers", "1", "--json")
     loose = phaze("search", tmp_path / "study.toml", *again)
     assert loose.code == 0, loose.err
     free = json.loads(loose.out)["models"][0]
-    assert free["memory_left"]["left_share"] < 0.5
+    assert free["memory_left"]["left_share"] < 0.7
     assert free["batch_s"] < model["batch_s"]

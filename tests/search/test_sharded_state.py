@@ -87,9 +87,9 @@ def test_a_study_of_groups_goes_through_every_command(phaze: Phaze, tmp_path: Pa
     (model,) = json.loads(ran.out)["models"]
     assert model["shard"] == model["plan"]["shard"] == 8
     assert json.loads(ran.out)["setting"]["shard"] == [8]
-    for command, code in (("verify", 3), ("explain", 0), ("report", 0)):  # the checker has no rules for groups yet
+    for command in ("verify", "explain", "report"):
         ran = phaze(command, run)
-        assert ran.code == code, (command, ran.out, ran.err)
+        assert ran.code == 0, (command, ran.out, ran.err)
     assert "hybrid sharding over 8 of 64 replicas" in phaze("explain", run, "--json").out
     rows = json.loads(phaze("compare", study, "--chip", "h100", "--chip", "h200", "--json").out)["rows"]
     assert {row["shard"] for row in rows if row["throughput_per_s"] is not None} == {8}
