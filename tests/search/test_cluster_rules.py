@@ -81,7 +81,7 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
             assert cheap[chip] <= best_s
             assert cut[chip] <= best_s
             assert below[chip] <= min(best_s, limits[chip])
-            # A depth is bounded with what those before it left; the limit changes their order, so a bound may be looser.
+            # A depth is bounded with what those before it left, and the limit changes their order.
             assert 0.98 * min(cut[chip], limits[chip]) <= below[chip]
             assert fastest_at(problem, configuration.zeros, task.prices, best_s * (1 - 1e-9)) is None
             found = fastest_at(problem, configuration.zeros, task.prices)
