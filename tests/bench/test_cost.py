@@ -4,7 +4,7 @@ import resource
 import time
 from collections.abc import Callable
 
-from phaze.cost.chip_set import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.mapping import product
 from phaze.cost.parts import tensor_parts
 from phaze.cost.products import map_product, sweep_products
@@ -18,9 +18,9 @@ from phaze.search.chips import enumerate_space
 from tests.search.made import core_space
 
 
-def paper_chips() -> ChipArrays:
+def paper_chips() -> ChipSet:
     """The paper's space as the cost room sees it."""
-    return enumerate_space(core_space("paper")).core_arrays()
+    return enumerate_space(core_space("paper")).arrays()
 
 
 def best_of(count: int, run: Callable[[], object]) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from phaze.cost.chip_set import ChipArrays
+from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
@@ -104,7 +104,7 @@ MODELS = (
 CHIPS = 200
 
 
-def _drawn_chips(count: int) -> ChipArrays:
+def _drawn_chips(count: int) -> ChipSet:
     """Some chips of the paper's space, drawn with a fixed seed, in the order of the space."""
     everything = paper_chips()
     return everything.taken(np.sort(np.random.default_rng(2024).choice(len(everything), count, replace=False)))
@@ -124,12 +124,12 @@ def traced_passes(name: str, width: int) -> list[tuple[str, RuledPass]]:
     return found
 
 
-def times_on(one: RuledPass, chips: ChipArrays) -> Times:
+def times_on(one: RuledPass, chips: ChipSet) -> Times:
     """A pass on every chip."""
     return one.times(work_times(one.works, chips, IDEAL, one.rule), 0, chips)
 
 
-def problems_on(one: RuledPass, chips: ChipArrays) -> list[tuple[str, Problem]]:
+def problems_on(one: RuledPass, chips: ChipSet) -> list[tuple[str, Problem]]:
     """The scheduling problem of a pass on every chip."""
     times = times_on(one, chips)
     return [(str(chip), one.problem(times, chip)) for chip in range(len(chips))]

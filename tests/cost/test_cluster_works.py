@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.chip_set import ClusterSet
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.collective import collective
 from phaze.cost.mapping import product
 from phaze.cost.sustained import SustainedChip, sustain
@@ -33,7 +33,7 @@ FORWARD_S, BACKWARD_S = 7.7e-3, 11.9e-3
 
 def on_clusters(works: Sequence[Work], chips: ChipColumns, clock_hz: Floats, constants: Constants) -> Column:
     none = np.zeros(len(chips))
-    return cost_works(works, ClusterSet(chips, clock_hz, none, none), constants)
+    return cost_works(works, ChipSet(chips, clock_hz, none, none, of_clusters=True), constants)
 
 
 def columns(held: SustainedChip) -> ChipColumns:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ClusterSet, chip_set
+from phaze.cost.chip_set import ChipSet, chip_set
 from phaze.cost.energy import energies
 from phaze.cost.mapping import product
 from phaze.cost.parts import cluster_part, tensor_parts, vector_parts
@@ -32,9 +32,9 @@ def opened() -> tuple[Space, SpaceChips]:
     return space, enumerate_space(space)
 
 
-def set_of(found: SpaceChips, index: NDArray[np.int64]) -> ClusterSet:
+def set_of(found: SpaceChips, index: NDArray[np.int64]) -> ChipSet:
     """Chips of a space at the clocks that they hold."""
-    return ClusterSet(found.chips, found.held_hz, found.area_mm2, found.area_mm2).taken(index)
+    return ChipSet(found.chips, found.held_hz, found.area_mm2, found.area_mm2, of_clusters=True).taken(index)
 
 
 def spaced(found: SpaceChips, count: int) -> NDArray[np.int64]:
@@ -119,7 +119,7 @@ def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str)
     held = sustain(load_accelerator(name))
     assert held.node is not None and held.areas is not None and held.power is not None
     chips = chip_set([chip, chip])
-    assert isinstance(chips, ClusterSet) and chip.clock_hz == held.held_hz
+    assert chips.of_clusters and chip.clock_hz == held.held_hz
     cost = map_product(p, cluster_part(held.chip, held.held_hz))
     one = product_energy(p, cost, held.chip, held.node, held.areas, held.power, held.held_hz)
     many = energies(cost_works([Work("tensor", (p,))], chips, IDEAL), 0, chips, NodeEnergy(held.node))

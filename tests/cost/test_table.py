@@ -1,6 +1,6 @@
 """From a graph to tables: works, residency, one core and all cores, energy and power, over one chip and many."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.chip_set import ChipArrays, chip_arrays
+from phaze.cost.chip_set import core_set, cores_of
 from phaze.cost.energy import energies, layer_power
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import held_bytes, state_of
@@ -21,7 +21,8 @@ from phaze.errors import InputError
 from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
 from phaze.hardware.area import chip_areas
 from phaze.hardware.calibration import DATASHEET, IDEAL
-from phaze.hardware.library import load_chip, preset_names
+from phaze.hardware.columns import core_columns
+from phaze.hardware.library import load_chip, load_core_chip, preset_names
 from phaze.hardware.technology_files import load_technology
 
 KIB = 1024
@@ -64,7 +65,7 @@ def test_needs_count_what_was_touched_in_between() -> None:
 
 def test_without_residency_everything_goes_through_hbm() -> None:
     assert all(need == NEVER for op in needs_of(chain(), residency=False) for need in (*op.reads, *op.writes))
-    chip = chip_arrays([load_chip("tpu-v4")])
+    chip = core_set([load_chip("tpu-v4")])
     with_, without = (cost_table(works_of(chain(), flag), chip, IDEAL) for flag in (True, False))
     assert with_.all_cores.times_s().sum() < without.all_cores.times_s().sum()
     assert with_.all_cores.hbm_bytes(0)[0] == 512 * KIB
@@ -74,7 +75,7 @@ def test_without_residency_everything_goes_through_hbm() -> None:
 def test_a_larger_global_buffer_keeps_more() -> None:
     chip = load_chip("tpu-v4")
     sizes = (512 * KIB, 2 * 512 * KIB, 8 * 512 * KIB, 64 * 512 * KIB)
-    chips = chip_arrays([replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=s)) for s in sizes])
+    chips = core_set([replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=s)) for s in sizes])
     moved = [cost_works([w], chips, IDEAL).hbm_bytes(0) for w in works_of(chain())]
     total = np.sum(moved, axis=0)
     assert list(total) == sorted(total, reverse=True)
@@ -89,15 +90,15 @@ def test_an_epilogue_runs_beside_its_product_and_costs_its_elements() -> None:
     assert work.products[0].c_bytes == 512 * KIB
     few_lanes = replace(load_chip("tpu-v4"), vector_cores=1)
     slow = replace(few_lanes, vector_core=replace(few_lanes.vector_core, lanes=1))
-    times = cost_works([work], chip_arrays([load_chip("tpu-v4"), slow]), IDEAL).time_s(0)
-    assert times[0] < cost_table(works_of(chain()), chip_arrays([load_chip("tpu-v4")]), IDEAL).all_cores.times_s().sum()
+    times = cost_works([work], core_set([load_chip("tpu-v4"), slow]), IDEAL).time_s(0)
+    assert times[0] < cost_table(works_of(chain()), core_set([load_chip("tpu-v4")]), IDEAL).all_cores.times_s().sum()
     assert times[1] >= 512 * 512 / 1.05e9
 
 
 def test_a_paired_operator_has_the_smaller_number_of_cores() -> None:
     chip = load_chip("tpu-v4")
-    table = cost_table(works_of(fused()), chip_arrays([chip]), IDEAL)
-    two = cost_works(works_of(fused()), chip_arrays([replace(chip, tensor_cores=2)]), IDEAL)
+    table = cost_table(works_of(fused()), core_set([chip]), IDEAL)
+    two = cost_works(works_of(fused()), core_set([replace(chip, tensor_cores=2)]), IDEAL)
     assert table.spread_s(1, paired=True)[0] == two.time_s(1)[0]
     assert table.spread_s(1, paired=False)[0] == table.all_cores.time_s(1)[0]
 
@@ -107,19 +108,19 @@ BLOCK = [work for works in block_works(SIZES) for work in works]
 
 
 def test_equal_works_are_costed_once() -> None:
-    table = cost_table([*BLOCK, *BLOCK], chip_arrays([load_chip("tpu-v4-paper")]), IDEAL)
+    table = cost_table([*BLOCK, *BLOCK], core_set([load_chip("tpu-v4-paper")]), IDEAL)
     assert len(table.works) <= len(BLOCK)
     assert [table.works[row] for row in table.rows] == [*BLOCK, *BLOCK]
 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
 def test_all_cores_are_never_slower_than_one(name: str) -> None:
-    table = cost_table(BLOCK, chip_arrays([load_chip(name)]), DATASHEET)
+    table = cost_table(BLOCK, core_set([load_chip(name)]), DATASHEET)
     assert (table.all_cores.times_s() <= table.one_core.times_s() * (1 + 1e-12)).all()
 
 
 def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
-    base = chip_arrays([load_chip("tpu-v4-paper")])
+    base = core_columns([load_core_chip("tpu-v4-paper")])
     copy = Work("vector", vector=VectorWork(2**24, 0, 0.0, 1, (Moved(2.0**25, 2.0**26 + 1),), (Moved(2.0**25),)))
     many = Work("tensor", (replace(product(1, 2048, 2048, 2048), a_need_bytes=2.0**26 + 1),))
     wide = Work("vector", vector=VectorWork(2**24, 2**15, 7.0, 2, (Moved(2.0**25),), (Moved(2.0**25),)))
@@ -128,29 +129,34 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
         {},
         {"hbm_bytes_per_s": 5e10},
         {"global_bytes_per_s": 1e11},
-        {"tensor_buffer_bytes_per_s": 1e9},
-        {"vector_buffer_bytes_per_s": 1e9},
+        {"operand_bytes_per_s": 1e9},
+        {"register_bytes_per_s": 1e9},
     )
-    for field in (f.name for f in fields(ChipArrays)):
+    counted = (
+        "clusters", "rows", "columns", "vectors", "lanes", "operand_bytes", "operand_bytes_per_s", "register_bytes",
+        "register_bytes_per_s", "global_bytes", "global_bytes_per_s", "hbm_bytes_per_s", "clock_hz",
+    )  # fmt: skip
+    for field in counted:
         changed = False
         for rates in starved:
-            before = replace(base, **{name: np.array([rate]) for name, rate in rates.items()})
+            starving: dict[str, Any] = {name: np.array([rate]) for name, rate in rates.items()}
+            before = replace(base, **starving)
             after = replace(before, **{field: getattr(before, field) * 2})
-            a, b = (cost_works(works, chips, IDEAL).times_s() for chips in (before, after))
+            a, b = (cost_works(works, cores_of(chips), IDEAL).times_s() for chips in (before, after))
             changed = changed or bool((a != b).any())
         assert changed, field
 
 
 def test_nothing_to_do_takes_no_time() -> None:
-    table = cost_table([], chip_arrays([load_chip("tpu-v4")]), DATASHEET)
+    table = cost_table([], core_set([load_chip("tpu-v4")]), DATASHEET)
     assert table.all_cores.times_s().shape == (0, 1)
 
 
 def test_many_chips_get_what_each_gets_alone() -> None:
     chips = [load_chip(name) for name in ("tpu-v4", "a100-80gb", "tpu-v4-paper", "h100", "tpu-v4")]
-    together = cost_works(BLOCK, chip_arrays(chips), DATASHEET).times_s()
+    together = cost_works(BLOCK, core_set(chips), DATASHEET).times_s()
     for index, chip in enumerate(chips):
-        alone = cost_works(BLOCK, chip_arrays([chip]), DATASHEET).times_s()[:, 0]
+        alone = cost_works(BLOCK, core_set([chip]), DATASHEET).times_s()[:, 0]
         assert np.array_equal(together[:, index], alone)
 
 
@@ -160,7 +166,7 @@ def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name:
     chip = load_chip(name)
     assert chip.technology is not None
     technology = load_technology(chip.technology)
-    chips = chip_arrays([chip])
+    chips = core_set([chip])
     p = product(1, m, n, k)
     spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology.energy)
     table = technology.energy
@@ -174,21 +180,21 @@ def test_a_layer_draws_between_static_and_design_power() -> None:
     technology = load_technology("n7")
     area = np.array([chip_areas(technology, chip).total])
     works, _ = block_works(SIZES | {"hidden": 4096, "heads": 32, "sequence": 2048})
-    column = cost_works(works, chip_arrays([chip]), DATASHEET)
+    column = cost_works(works, core_set([chip]), DATASHEET)
     static_w = technology.energy.static_w_per_mm2 * area
-    power = layer_power(column, range(len(works)), chip_arrays([chip]), technology.energy, static_w)
+    power = layer_power(column, range(len(works)), core_set([chip]), technology.energy, static_w)
     assert static_w[0] < power.average_w[0] <= power.peak_w[0] < 400
     assert power.energy_j[0] == pytest.approx(power.average_w[0] * column.times_s().sum())
 
 
 def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
-    chips, technology = chip_arrays([load_chip("a100-80gb"), load_chip("tpu-v4")]), load_technology("n7")
+    chips, technology = core_set([load_chip("a100-80gb"), load_chip("tpu-v4")]), load_technology("n7")
     area, table = np.array([800.0, 600.0]), technology.energy
     work = VectorWork(3_000_000, 0, 7.0, 1, (Moved(6e6),), (Moved(6e6),))
     column = cost_works([Work("vector", (), work)], chips, DATASHEET)
     spent = energies(column, 0, chips, table)
     assert spent.vector_units == pytest.approx(7.0 * 3_000_000 * table.lane_j)
-    assert spent.vector_buffers == pytest.approx(2 * 12e6 * table.core_buffer_j_per_byte(chips.vector_buffer_bytes))
+    assert spent.vector_buffers == pytest.approx(2 * 12e6 * table.core_buffer_j_per_byte(chips.columns.register_bytes))
     assert spent.hbm == pytest.approx(12e6 * table.hbm_j_per_byte)
     assert spent.tensor_arrays == pytest.approx(0.0)
     assert spent.tensor_buffers == pytest.approx(0.0)
@@ -200,7 +206,7 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
 
 
 def test_a_layer_of_nothing_draws_no_power() -> None:
-    chips, technology = chip_arrays([load_chip("a100-80gb")]), load_technology("n7")
+    chips, technology = core_set([load_chip("a100-80gb")]), load_technology("n7")
     column = cost_works([Work("vector", (), VectorWork(0, 0, 1.0, 1, (), ()))], chips, IDEAL)
     power = layer_power(column, [0], chips, technology.energy, np.array([80.0]))
     assert column.time_s(0).tolist() == [0.0]

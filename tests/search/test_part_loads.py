@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.cost.chip_set import ChipArrays
 from phaze.cost.table import cost_table
 from phaze.schedule.problem import Operator, Problem
 from phaze.schedule.rules import OVERLAP
@@ -47,7 +46,6 @@ def test_what_parts_take_is_below_the_cheap_bounds_of_every_chip(seed: int, over
     job = made_job((_task(seed, overlap),))
     opened, task = enumerate_space(job.space), job.models[0]
     chips, index = opened.arrays(), np.arange(len(opened))
-    assert isinstance(chips, ChipArrays)
     networks = networks_of(job.models, job.space, opened.link_bytes_per_s)
     times = layer_times_on(job, opened, networks, chips, index, CHEAP)[0]
     whole = device_floors(task, times)
@@ -67,7 +65,6 @@ def test_pairs_that_are_left_out_are_above_the_cut_and_others_are_as_before(seed
     job = made_job((_task(seed, False),))
     opened = enumerate_space(job.space)
     chips, index = opened.arrays(), np.arange(len(opened))
-    assert isinstance(chips, ChipArrays)
     state = begin(job, opened, scale_for(job))
     full = bounds_on(state, index, state.times, [np.inf])[0]
     cut = float(np.quantile(full.min(axis=(0, 1)), random.Random(seed).random()))

@@ -133,7 +133,7 @@ ALL_AXES: dict[str, Any] = {
 def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
-    from phaze.cost.chip_set import chip_arrays
+    from phaze.hardware.columns import core_columns
 
     axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
@@ -141,10 +141,10 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     opened, technology = enumerate_space(space), load_technology("paper-22nm")
     assert len(space) == len(opened) == 2 ** len(given_ones) * len(enumerate_space(_small())) // 2
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
-    arrays = opened.arrays()
+    arrays = opened.chips
     for number in range(0, len(opened), 1 + len(opened) // 7):
         chip = opened.chip(number, 2**35)
-        row = chip_arrays([chip])
+        row = core_columns([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
         assert chip_areas(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
@@ -203,7 +203,7 @@ def test_a_space_without_a_rule_is_refused(changes: dict[str, Any], said: str) -
 def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from dataclasses import fields
 
-    from phaze.cost.chip_set import chip_arrays
+    from phaze.hardware.columns import core_columns
     from phaze.hardware.power import full_rate_power
 
     axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
@@ -211,12 +211,12 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     space = _small(axes=axes | rates)
     opened = enumerate_space(space)
     assert len(space) == len(opened) == 8 * len(enumerate_space(_small()))
-    arrays, technology = opened.arrays(), load_technology("paper-22nm")
+    arrays, technology = opened.chips, load_technology("paper-22nm")
     watts = opened.design_w()
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     for number in range(0, len(opened), 17):
         chip = opened.chip(number, 2**35)
-        row = chip_arrays([chip])
+        row = core_columns([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
         assert chip_areas(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert full_rate_power(technology, chip).design_w == pytest.approx(watts[number])

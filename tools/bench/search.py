@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from phaze.cost.chip_set import ChipArrays
 from phaze.cost.parts import tensor_parts
 from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
@@ -81,7 +80,7 @@ def section(sample: int = SAMPLE) -> Section:
     best, plain = _plain(job, done, sample)
     beaten = best < done.best.score * (1 - job.gap - TIE)
     arrays = done.state.arrays
-    parts = len(tensor_parts(arrays, IDEAL, "all_cores")[0]) if isinstance(arrays, ChipArrays) else 0
+    parts = len(tensor_parts(arrays, IDEAL, "all_cores")[0]) if not arrays.of_clusters else 0
     mapped = (distinct_products(job), parts)
     mapper_s = MAPPER.least_s * mapped[0] * mapped[1]
     called = f"{MODEL}, {len(done.state.opened):,} chips"

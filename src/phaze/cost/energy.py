@@ -29,7 +29,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet, ClusterSet
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import Column
 from phaze.hardware.calibration import Constants
 from phaze.hardware.power import edge_bytes
@@ -86,26 +86,26 @@ class Prices:
 def prices_of(chips: ChipSet, model: EnergyModel, constants: Constants) -> Prices:
     """The prices of every chip; set and model are of one kind."""
     each = np.ones(len(chips))
-    if isinstance(chips, ClusterSet) and isinstance(model, NodeEnergy):
+    if chips.of_clusters and isinstance(model, NodeEnergy):
         return _node_prices(chips, model.node, constants)
-    if isinstance(chips, ClusterSet) or isinstance(model, NodeEnergy):
+    if chips.of_clusters or isinstance(model, NodeEnergy):
         raise AssertionError("chips of clusters have the energies of a node, chips of cores those of a technology")
     return Prices(
         volts_squared=each,
         mac_j=model.mac_j,
         lane_j=model.lane_j,
         hbm_j=model.hbm_j_per_byte,
-        buffers=model.core_buffer_j_per_byte(chips.tensor_buffer_bytes),
+        buffers=model.core_buffer_j_per_byte(chips.columns.operand_bytes),
         edge_share=each,
         edge=each,
         fill=each,
         port_fills=False,
-        vector_j=2.0 * model.core_buffer_j_per_byte(chips.vector_buffer_bytes),
-        global_j=model.buffer.at(chips.global_bytes),
+        vector_j=2.0 * model.core_buffer_j_per_byte(chips.columns.register_bytes),
+        global_j=model.buffer.at(chips.columns.global_bytes),
     )
 
 
-def _node_prices(chips: ClusterSet, node: Technology, constants: Constants) -> Prices:
+def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> Prices:
     clusters, energy = chips.columns, node.energy
     volts_squared = node.voltage.at(chips.running_hz(constants)) ** 2
     operand_j = energy.core_buffer_j_per_byte(clusters.operand_bytes)

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipArrays, ChipSet, ClusterSet
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE, TensorPart
 from phaze.cost.products import TensorParts, distinct_rows, part_rows, parts_from
 from phaze.cost.vector import VectorParts, vector_parts_from
@@ -44,25 +44,22 @@ def cores_used(count: Floats, other: Floats, how: How, least: Floats | None = No
 
 def array_sides(chips: ChipSet) -> tuple[Floats, Floats]:
     """Rows and columns of the arrays of every chip."""
-    sides = chips.columns if isinstance(chips, ClusterSet) else chips
-    return sides.rows, sides.columns
+    return chips.columns.rows, chips.columns.columns
 
 
 def peak_flops(chips: ChipSet, how: How, most_units: Floats | float = NEVER) -> Floats:
     """FLOP/s of the tensor cores that an operator has, as the data sheet counts them; of so many units at most."""
     cores, _ = cores_used(chips.tensor_cores, chips.vector_cores, how)
-    sides = chips.columns if isinstance(chips, ClusterSet) else chips
-    units = cores * (sides.macs if isinstance(sides, ChipColumns) else sides.rows * sides.columns)
-    return np.asarray(2.0 * np.minimum(units, most_units) * sides.clock_hz)
+    return np.asarray(2.0 * np.minimum(cores * chips.columns.macs, most_units) * chips.columns.clock_hz)
 
 
-def _core_rows(chips: ChipArrays, constants: Constants, cores: Floats, shares: Floats) -> Floats:
+def _core_rows(chips: ChipColumns, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     return part_rows(
         cores=cores,
         rows=chips.rows,
         columns=chips.columns,
-        buffer_bytes=chips.tensor_buffer_bytes,
-        buffer_bytes_per_s=chips.tensor_buffer_bytes_per_s,
+        buffer_bytes=chips.operand_bytes,
+        buffer_bytes_per_s=chips.operand_bytes_per_s,
         clock_hz=chips.clock_hz,
         sustained_share=constants.matrix_share,
         global_bytes=chips.global_bytes / shares,
@@ -72,7 +69,7 @@ def _core_rows(chips: ChipArrays, constants: Constants, cores: Floats, shares: F
     )
 
 
-def _cluster_rows(chips: ClusterSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
+def _cluster_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     clusters, clock_hz = chips.columns, chips.running_hz(constants)
     return part_rows(
         cores=cores,
@@ -97,9 +94,9 @@ def _cluster_rows(chips: ClusterSet, constants: Constants, cores: Floats, shares
 
 def tensor_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     """The tensor part of every chip with so many cores and memories cut into so many shares, as a row."""
-    if isinstance(chips, ClusterSet):
+    if chips.of_clusters:
         return _cluster_rows(chips, constants, cores, shares)
-    return _core_rows(chips, constants, cores, shares)
+    return _core_rows(chips.columns, constants, cores, shares)
 
 
 def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[TensorParts, Integers]:
@@ -112,15 +109,15 @@ def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -
 def cluster_part(chip: Accelerator, clock_hz: float, hbm_share: float = 1.0) -> TensorPart:
     """The tensor part of one accelerator at a clock."""
     none = np.zeros(1)
-    chips = ClusterSet(columns_of([chip], None), np.array([clock_hz]), none, none)
+    chips = ChipSet(columns_of([chip], None), np.array([clock_hz]), none, none, of_clusters=True)
     return tensor_parts(chips, replace(IDEAL, hbm_share=hbm_share))[0].part(0)
 
 
 def vector_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     """The vector part of every chip with so many cores and memories cut into so many shares, as a row."""
     longest = NEVER if constants.kept_row_bytes is None else constants.kept_row_bytes
-    if isinstance(chips, ClusterSet):
-        clusters, clock_hz = chips.columns, chips.running_hz(constants)
+    clusters, clock_hz = chips.columns, chips.running_hz(constants)
+    if chips.of_clusters:
         columns = (
             cores,
             clusters.lanes,
@@ -134,13 +131,13 @@ def vector_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Flo
     else:
         columns = (
             cores,
-            chips.lanes,
-            chips.vector_buffer_bytes_per_s,
-            np.minimum(longest, 0.5 * chips.vector_buffer_bytes),
-            chips.clock_hz,
-            chips.global_bytes / shares,
-            chips.global_bytes_per_s / shares,
-            chips.hbm_bytes_per_s * constants.vector_hbm_share / shares,
+            clusters.lanes,
+            clusters.register_bytes_per_s,
+            np.minimum(longest, 0.5 * clusters.register_bytes),
+            clusters.clock_hz,
+            clusters.global_bytes / shares,
+            clusters.global_bytes_per_s / shares,
+            clusters.hbm_bytes_per_s * constants.vector_hbm_share / shares,
         )
     return np.stack(columns, axis=1)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipArrays, ChipSet, ClusterSet
+from phaze.cost.chip_set import ChipSet, cores_of
 from phaze.cost.parts import tensor_parts, vector_parts
 from phaze.cost.products import core_sides
 from phaze.hardware.area import areas_of
@@ -144,31 +144,12 @@ class SpaceChips:
 
     def arrays(self) -> ChipSet:
         """Every chip as a set for costs."""
-        if not self.space.of_clusters:
-            return self.core_arrays()
         chips, by = self.chips, self.factors
+        if not self.space.of_clusters:
+            return cores_of(chips)
         inside = areas_of(chips, self.space.technology).clusters / chips.built
         columns = replace(chips, hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm, width=chips.width * by.shared)
-        return ClusterSet(columns, self.held_hz * by.clock, self.area_mm2, inside)
-
-    def core_arrays(self) -> ChipArrays:
-        """Chips of cores as a set for costs."""
-        chips = self.chips
-        return ChipArrays(
-            tensor_cores=chips.clusters,
-            rows=chips.rows,
-            columns=chips.columns,
-            tensor_buffer_bytes=chips.operand_bytes,
-            tensor_buffer_bytes_per_s=chips.operand_bytes_per_s,
-            vector_cores=chips.vectors,
-            lanes=chips.lanes,
-            vector_buffer_bytes=chips.register_bytes,
-            vector_buffer_bytes_per_s=chips.register_bytes_per_s,
-            global_bytes=chips.global_bytes,
-            global_bytes_per_s=chips.global_bytes_per_s,
-            hbm_bytes_per_s=chips.hbm_bytes_per_s,
-            clock_hz=chips.clock_hz,
-        )
+        return ChipSet(columns, self.held_hz * by.clock, self.area_mm2, inside, of_clusters=True)
 
     def chip(self, index: int, hbm_bytes: int = 0) -> Chip:
         """One chip of the space: of clusters with its own memory whatever is asked, of cores with that much HBM."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from phaze.cost.chip_set import ChipArrays, chip_set
+from phaze.cost.chip_set import chip_set
 from phaze.cost.table import cost_table
 from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
@@ -91,7 +91,7 @@ def _floor_s(task: ModelTask, chip: Chip, timed: bool, graph: int) -> float:
     """What no batch of a graph undercuts on a chip by the loads of its parts; 0 where they say nothing, or where time
     alone does not count."""
     own, constants, chips = task.graphs[graph], task.training.setting(chip).constants, chip_set([chip])
-    if not timed or not isinstance(chips, ChipArrays) or not counts_parts(own, chips):
+    if not timed or chips.of_clusters or not counts_parts(own, chips):
         return 0.0
     works = [work for layer in own.layers for one in layer.passes for work in one.works]
     return float(part_floors(task, own, PartLoads(cost_table(works, chips, constants), chips))[0])

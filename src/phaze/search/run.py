@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipArrays, ChipSet
+from phaze.cost.chip_set import ChipSet
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
 from phaze.search.bounds.model_bounds import CHEAP, model_floors, no_floors
@@ -158,7 +158,7 @@ def _bound_all(state: SearchState) -> None:
         return
     for start in range(0, count, CHUNK):
         index, floors = np.arange(start, min(start + CHUNK, count)), None
-        if isinstance(state.arrays, ChipArrays) and _by_parts(state.job, state.arrays):
+        if not state.arrays.of_clusters and _by_parts(state.job, state.arrays):
             times, floors = open_times_on(state.job, state.networks, state.arrays, index, cuts, state.deadline)
         else:
             times = _times_on(state, index)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipArrays, ChipSet
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import cost_table
 from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import table_times
@@ -63,7 +63,7 @@ def layer_times_on(
 
 
 def open_times_on(
-    job: SearchJob, networks: Networks, arrays: ChipArrays, index: Integers, cuts_s: Sequence[float], deadline: Deadline
+    job: SearchJob, networks: Networks, arrays: ChipSet, index: Integers, cuts_s: Sequence[float], deadline: Deadline
 ) -> tuple[list[list[GraphTimes]], list[Floats]]:
     """The cheap bounds on all layers of all models on the chips of ``index``, by model and graph, and what no batch of
     a graph undercuts by peak rates and by the loads of parts, by model [graphs, chips]. Where that is above a model's
@@ -95,7 +95,7 @@ class _OpenBounds:
     bounds: GraphTimes | None
 
 
-def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipArrays, cut_s: float, deadline: Deadline) -> _OpenBounds:
+def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipSet, cut_s: float, deadline: Deadline) -> _OpenBounds:
     """A graph on chips of one network: peak rates, loads of parts where these are below the cut, then its layers."""
     floors = peak_floors(task, graph, chips)
     near = np.flatnonzero(floors <= cut_s)

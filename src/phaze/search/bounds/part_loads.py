@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipArrays, ChipSet
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import Column, CostTable
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.search.bounds.shape_bounds import SLACK
@@ -35,7 +35,7 @@ Integers = NDArray[np.int64]
 def counts_parts(graph: RankGraph, chips: ChipSet) -> bool:
     """Whether the loads of parts say anything of a graph's passes: where these need schedules, on chips of cores, and
     no collective runs in pieces beside works."""
-    if not isinstance(chips, ChipArrays) or not all(layer.rule.one_core for layer in graph.layers):
+    if chips.of_clusters or not all(layer.rule.one_core for layer in graph.layers):
         return False
     units = (unit for layer in graph.layers for one in (layer.forward, layer.backward) for unit in one.units)
     return all(len(unit.places) == 1 and (unit.core == "none" or not unit.network) for unit in units)
@@ -51,7 +51,7 @@ def _both(one: Integers, spread: Integers) -> tuple[Integers, Integers]:
 class PartLoads:
     """The loads of a graph's passes on the parts of chips."""
 
-    def __init__(self, table: CostTable, chips: ChipArrays) -> None:
+    def __init__(self, table: CostTable, chips: ChipSet) -> None:
         self.table, alone, spread = table, table.one_core, table.all_cores
         tensor, self.tensor_of = _both(alone.tensor_part_of, spread.tensor_part_of)
         vector, self.vector_of = _both(alone.vector_part_of, spread.vector_part_of)
@@ -92,11 +92,17 @@ def _waits_s(one: RuledPass) -> float:
     return sum(one.waits_s[place] for unit in one.units if unit.core == "none" for place in unit.places)
 
 
-def peak_floors(task: ModelTask, graph: RankGraph, chips: ChipArrays) -> Floats:
+def peak_floors(task: ModelTask, graph: RankGraph, chips: ChipSet) -> Floats:
     """Seconds that no batch of a graph undercuts on every chip, by its peak rates."""
     constants = task.training.constants
-    macs_per_s = chips.tensor_cores * chips.rows * chips.columns * chips.clock_hz * constants.matrix_share
-    lanes_per_s = chips.vector_cores * chips.lanes * chips.clock_hz
+    macs_per_s = (
+        chips.tensor_cores
+        * chips.columns.rows
+        * chips.columns.columns
+        * chips.columns.clock_hz
+        * constants.matrix_share
+    )
+    lanes_per_s = chips.vector_cores * chips.columns.lanes * chips.columns.clock_hz
     seconds = list[Floats]()
     for layer in graph.layers:
         found = np.zeros(len(chips))

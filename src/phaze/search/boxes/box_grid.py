@@ -193,8 +193,8 @@ class Corners:
 
     def boxes(self) -> BoxChips:
         """The virtual chips, for costs."""
-        low = self.view.opened(self.low, self.area_mm2).core_arrays()
-        high = self.view.opened(self.high, self.most_mm2).core_arrays()
+        low = self.view.opened(self.low, self.area_mm2).arrays()
+        high = self.view.opened(self.high, self.most_mm2).arrays()
         unlimited, nothing = np.full(len(self), np.inf), np.zeros(len(self))
         return BoxChips(low, high, self.units, self.lanes, unlimited, unlimited, nothing)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ClusterSet
+from phaze.cost.chip_set import ChipSet
 from phaze.hardware.columns import ChipColumns
 from phaze.hardware.ownership import GB, load_terms
 from phaze.hardware.power import LEAST_SHARE
@@ -67,7 +67,7 @@ class ClusterCorners:
         by, high = self.factors, self.high
         faster = replace(high, hbm_bytes_per_s=high.hbm_bytes_per_s * by.hbm, width=high.width * by.shared)
         ends = ((self.low, self.least_hz), (faster, self.held_hz))
-        low, fast = (ClusterSet(columns, clock_hz, self.area_mm2, self.cluster_mm2) for columns, clock_hz in ends)
+        low, fast = (ChipSet(columns, clock_hz, self.area_mm2, self.cluster_mm2, True) for columns, clock_hz in ends)
         units, lanes = (rate / self.held_hz for rate in (self.unit_rate, self.lane_rate))
         return BoxChips(low, fast, units, lanes, self.ports, self.widest_port, self.edges)
 
