@@ -22,6 +22,7 @@ OPTIONS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"tensor": 2}, {"tensor": [2]}, "TP 2"),
     ({"microbatch": "1,2"}, {"microbatch": [1, 2]}, "microbatch 1 or 2"),
     ({"recompute": "full"}, {"recompute": "full"}, "recompute full"),
+    ({"recompute": "full,offload"}, {"recompute": "full+offload"}, "recompute full+offload"),
     ({"zero": 1}, {"zero": 1}, "ZeRO 1"),
     ({"context": [1, 2]}, {"context": [1, 2]}, "CP 1 or 2"),
     ({"context": 2, "context_way": "ring"}, {"context": [2], "context_way": ["ring"]}, "context parallelism by ring"),

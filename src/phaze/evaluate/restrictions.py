@@ -13,6 +13,7 @@ from pydantic import Field
 
 from phaze.documents import Count, Document, Share
 from phaze.evaluate.headroom import USUAL_HEADROOM
+from phaze.evaluate.recomputing import mode_asked
 from phaze.evaluate.request import ATTENTIONS, Asked
 from phaze.graph.ir import Attention
 from phaze.graph.split_context import Way
@@ -50,7 +51,7 @@ def restrictions_of(asked: Asked) -> dict[str, Any]:
         "expert": asked.expert,
         "zero": asked.zero,
         "shard": asked.shards,
-        "recompute": None if asked.recompute == "best" else asked.recompute,
+        "recompute": None if asked.recompute == "best" else mode_asked(asked.recompute, "--recompute"),
         "attention": attention,
         "family": families,
         "chunks": asked.chunks,
