@@ -22,7 +22,7 @@ OPTIONS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"tensor": 2}, {"tensor": [2]}, "TP 2"),
     ({"microbatch": "1,2"}, {"microbatch": [1, 2]}, "microbatch 1 or 2"),
     ({"recompute": "full"}, {"recompute": "full"}, "recompute full"),
-    ({"recompute": "full,offload"}, {"recompute": "full+offload"}, "recompute full+offload"),
+    ({"recompute": "full+offload"}, {"recompute": "full+offload"}, "recompute full+offload"),
     ({"zero": 1}, {"zero": 1}, "ZeRO 1"),
     ({"context": [1, 2]}, {"context": [1, 2]}, "CP 1 or 2"),
     ({"context": 2, "context_way": "ring"}, {"context": [2], "context_way": ["ring"]}, "context parallelism by ring"),
@@ -134,3 +134,8 @@ def test_a_claim_with_another_restriction_is_refused(
 ) -> None:
     ran = phaze("verify", _forged(proof, tmp_path / "forged", of_the_problem, lambda own: own.update(stated)))
     assert ran.code == 1 and "does not hold" in " ".join(ran.out.split())
+
+
+def test_a_mode_of_recompute_is_stated_by_its_name() -> None:
+    plan = phaze.plan(**JOB, recompute="full,offload")
+    assert plan["job"]["restricted"] == {"recompute": "full+offload"}
