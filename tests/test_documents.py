@@ -180,3 +180,17 @@ def test_a_name_that_is_no_utf8_is_written_as_json_that_is(pretty: bool) -> None
     document = {"out": b"caf\xe9".decode("utf-8", "surrogateescape")}
     text = documents.dumps(document, pretty)
     assert json.loads(text.encode("utf-8")) == document
+
+
+def test_a_key_that_an_answer_lacks_is_a_sentence_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text('{"stages": [{"memory": {"weights": 1}}]}')
+    tables, text, where = documents.read_answer(str(path))
+    assert (json.loads(text), where) == (tables, str(path))
+    assert tables["stages"][0]["memory"]["weights"] == 1
+    with pytest.raises(
+        InputError, match=r"answer\.json: stages\[0\]\.memory: the key 'state' is missing; make it again"
+    ):
+        tables["stages"][0]["memory"]["state"]
+    with pytest.raises(KeyError):  # for whoever expects that a lookup may fail
+        tables["chip"]

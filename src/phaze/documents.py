@@ -234,6 +234,39 @@ def load(model: type[M], path: str, reader: Reader = read_text) -> M:
     return check(model, parse(text, notation_of(path, text), where), where)
 
 
+class MissingKeyError(InputError, KeyError):
+    """An answer that is read back lacks a key: a sentence, and still what a failed lookup raises."""
+
+    __str__ = InputError.__str__  # a KeyError puts its text in quotes
+
+
+class AnswerTable(dict[str, Any]):
+    """A table of an answer that is read back. It may lack what the pages and sheets that show it look up: then the
+    lookup is refused with the table's place."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        super().__init__(values)
+        self.where = where
+
+    def __missing__(self, key: str) -> Any:
+        raise MissingKeyError(self.where, f"the key '{key}' is missing", "make it again with this version")
+
+
+def _answer_value(value: Any, where: str, steps: tuple[int | str, ...] = ()) -> Any:
+    if isinstance(value, dict):
+        place = f"{where}: {spell_path(steps)}" if steps else where
+        return AnswerTable({key: _answer_value(inner, where, (*steps, key)) for key, inner in value.items()}, place)
+    if isinstance(value, list):
+        return [_answer_value(inner, where, (*steps, index)) for index, inner in enumerate(value)]
+    return value
+
+
+def read_answer(path: str) -> tuple[dict[str, Any], str, str]:
+    """An answer that phaze wrote, read back: its tables, its text, and the name to call it by."""
+    text, where = read_text(path)
+    return _answer_value(parse(text, "json", where), where), text, where
+
+
 # What a file's name has in place of bytes that are no UTF-8; as they are they cannot be written.
 SURROGATES = re.compile("[\\ud800-\\udfff]")
 

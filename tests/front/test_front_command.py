@@ -99,6 +99,23 @@ def test_a_front_counts_its_designs_beyond_what_was_shipped(folder: Path) -> Non
     assert "Trust the comparison of designs" in front_page(document)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("precision", None), ("levels", "two"), ("link_bytes_per_s", []), ("stack", 3)]
+)
+def test_a_front_that_lacks_what_its_page_says_is_refused_in_a_sentence(
+    key: str, value: Any, folder: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    document = _read(folder / "one")
+    shutil.copytree(folder / "one", tmp_path / "bad")
+    document["setting"] = {name: own for name, own in document["setting"].items() if name != key}
+    document["setting"] |= {} if value is None else {key: value}
+    (tmp_path / "bad" / "front.json").write_text(json.dumps(document), encoding="utf-8")
+    shown = phaze("report", tmp_path / "bad")
+    assert shown.code == 2
+    assert f"front.json: setting{': the key ' if value is None else '.'}" in shown.err
+    assert key in shown.err
+
+
 def test_a_page_keeps_names_as_text(folder: Path) -> None:
     document = json.loads(json.dumps(_read(folder / "one")).replace("tiny", "<script>&"))
     assert "<script>&" not in front_page(document)

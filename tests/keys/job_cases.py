@@ -139,9 +139,9 @@ def study(folder: Path) -> dict[str, Any]:
         {"name": "tiny", "graphs": [graph(folder, width) for width in (1, 2)]},
         {"name": "other", "graphs": [graph(folder, 2, size) for size in (1, 2)]},
     ]
+    written(folder, "space.json", few)
     return {
-        "schema": "phaze.study/1", "name": "mine", "models": models, "space": written(folder, "space.json", few),
-        "rules": "icml24",
+        "schema": "phaze.study/1", "name": "mine", "models": models, "space": "space.json", "rules": "icml24",
         "hbm": ["64 MiB", "8 GiB"], "training": {"devices": 16, "batch": 32},
         "search": {"gap": 0.0, "round_size": 1},
     }  # fmt: skip

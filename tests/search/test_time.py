@@ -72,6 +72,12 @@ def _slow_after(count: int, monkeypatch: pytest.MonkeyPatch, marks: Path) -> Non
     monkeypatch.setattr(engine, "evaluate_one", slow)
 
 
+@pytest.mark.parametrize("limit_s", [1e30, 2.0**63, 1.1e9])
+def test_a_limit_beyond_what_a_system_can_wait_for_is_none(limit_s: float) -> None:
+    assert after(limit_s).left_s is None
+    assert after(1e8).left_s is not None
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_limit_holds_inside_a_round_and_what_was_done_is_kept(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -263,3 +263,13 @@ def test_a_trace_of_a_pipeline_is_compared_by_its_mean_stage() -> None:
     assert found["software_share"] == pytest.approx(0.63, rel=1e-3)
     assert found["host_time"] == pytest.approx(21e-6, rel=1e-2)
     assert found["hidden_synchronisation"] == pytest.approx(0.0, abs=0.02)
+
+
+def test_names_of_kernels_hold_nothing_that_a_terminal_obeys() -> None:
+    events = [
+        {"ph": "X", "cat": "kernel", "name": "a\x1b[31m\x9b kernel", "ts": 0, "dur": 5, "pid": 1, "tid": 1},
+        {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": 5, "dur": 5, "pid": 1, "tid": 1,
+         "args": {"Collective name": "all\x1b[2Jreduce"}},
+    ]  # fmt: skip
+    names = [interval.name for interval in read_trace(json.dumps({"traceEvents": events}), "trace.json").work]
+    assert names == ["a?[31m? kernel", "all?[2Jreduce"]

@@ -26,7 +26,7 @@ def planned_value(document: Mapping[str, Any], hbm_bytes: int, exit_code: int = 
         from phaze.report.run_sheet import show_run, show_what_if
 
         show_run(console, document, hbm_bytes)
-        if "alternatives" in document:
+        if document.get("alternatives") is not None:
             show_alternatives(console, document)
             show_what_if(console, document)
 

@@ -1,5 +1,6 @@
 """The certificate of a run, checked by code that shares none with the search (:mod:`phaze.check`): the verdict."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -27,17 +28,17 @@ UNCHECKED = MappingProxyType(
     }
 )
 """What of a folder says what a search did, which no claim depends on."""
-NEEDED = ("chip", "models", "objective", "certificate", "study_digest", "code_digest")
+NEEDED = MappingProxyType(
+    {"chip": dict, "models": list, "objective": dict, "certificate": dict, "study_digest": str, "code_digest": str}
+)
 
 
-def _document(path: Path, schema: str, needed: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+def _document(path: Path, schema: str, needed: Mapping[str, type]) -> tuple[dict[str, Any], str]:
     """A document of the folder, and its text."""
-    from phaze.documents import parse
-    from phaze.files import read_text
+    from phaze.documents import read_answer
 
-    text, where = read_text(str(path))
-    raw = parse(text, "json", where)
-    if raw.get("schema") != schema or any(key not in raw for key in needed):
+    raw, text, where = read_answer(str(path))
+    if raw.get("schema") != schema or any(not isinstance(raw.get(key), kind) for key, kind in needed.items()):
         raise InputError(where, f"this is no {schema}", "give the folder of a run that has ended")
     return raw, text
 

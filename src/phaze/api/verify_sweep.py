@@ -83,8 +83,7 @@ def _view(folder: Path, document: Mapping[str, Any], results: Mapping[int, Mappi
 
 def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progress") -> "list[tuple[int, Verdict]]":
     """Every point that has an answer, proved."""
-    from phaze.documents import parse
-    from phaze.files import read_text
+    from phaze.documents import read_answer
 
     found = []
     for at, point in enumerate(document["points"]):
@@ -92,8 +91,8 @@ def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progr
             continue
         place = Path(run) / "points" / f"{at:03d}"
         progress.step(f"checking the certificate of point {at + 1} of {len(document['points'])}")
-        text, where = read_text(str(place / RESULT))
-        verdict, wrong = independently(str(place), quick, parse(text, "json", where), text, progress)
+        result, text, _ = read_answer(str(place / RESULT))
+        verdict, wrong = independently(str(place), quick, result, text, progress)
         verdict.wrong = wrong[0] if wrong else verdict.wrong
         found.append((at, verdict))
     return found
@@ -101,8 +100,7 @@ def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progr
 
 def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
     """The verdict on every point, and on the sweep."""
-    from phaze.documents import parse
-    from phaze.files import read_text
+    from phaze.documents import read_answer
     from phaze.report.run_id import id_in
     from phaze.sweep.schema import sweep_in
 
@@ -116,9 +114,7 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
         if point["chip"] is None
     ]
     try:
-        results = {
-            at: parse(read_text(str(folder / "points" / f"{at:03d}" / RESULT))[0], "json", RESULT) for at, _ in found
-        }
+        results = {at: read_answer(str(folder / "points" / f"{at:03d}" / RESULT))[0] for at, _ in found}
         wrong = wrong or _folders(folder, document) or _studies(folder, document) or _view(folder, document, results)
     except (*READING, tomllib.TOMLDecodeError) as fault:
         wrong = wrong or [f"the sweep cannot be read ({type(fault).__name__}: {fault})"]

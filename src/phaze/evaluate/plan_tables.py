@@ -41,7 +41,7 @@ class StageTable(Loose):
     forward_transfer_s: NonNegative = 0.0
     backward_transfer_s: NonNegative = 0.0
     memory_bytes: NonNegative
-    memory: dict[str, NonNegative]
+    memory: Annotated[dict[str, NonNegative], Field(min_length=1)]
 
 
 class PlanTable(Loose):
@@ -163,6 +163,7 @@ class OtherPlanTable(PlanTable, FiguresTable):
     sequence_parallel: bool
     zero: Annotated[int, Field(ge=0, le=3)]
     attention: Attention
+    memory_left: "LeftTable | None" = None
 
 
 class LaunchTable(Loose):

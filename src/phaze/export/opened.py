@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from phaze.documents import parse
+from phaze.documents import read_answer
 from phaze.errors import InputError
 from phaze.evaluate.plan_file import require_plan
 from phaze.files import read_text
@@ -42,8 +42,7 @@ def run_of(folder: Path, asked: Question | None = None) -> Run:
 
 def read_plan(path: str) -> tuple[dict[str, Any], str]:
     """A plan's document (``phaze.plan/1``) and the name to call it by."""
-    text, where = read_text(path)
-    raw = parse(text, "json", where)
+    raw, _, where = read_answer(path)
     if raw.get("schema") != "phaze.plan/1" or "batch_s" not in raw:
         raise InputError(where, "this is not a plan (phaze.plan/1)", "give what phaze plan ... --json prints")
     require_plan(raw, where)

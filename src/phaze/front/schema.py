@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from phaze.documents import Count, Document, Format, check, parse
+from phaze.documents import Count, Document, Format, check, read_answer
 from phaze.errors import InputError
 from phaze.evaluate.plan_tables import Loose
-from phaze.files import read_text
 from phaze.hardware.files import Text
+from phaze.hardware.formats import Precision
 from phaze.hardware.stack import PipelineFamily
-from phaze.search.result_file import ConstantsTable, PlausibilityTable
+from phaze.search.result_file import MOST_NUMBER, ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # Between the least and the largest of these lie the metrics of all designs; the page draws their logarithms.
@@ -73,9 +73,12 @@ class FrontSetting(Loose):
     rules: Text
     devices: Count
     links: Text
-    link_bytes_per_s: Number | None = None
+    levels: Count = 1
+    link_bytes_per_s: Number = 0.0  # none where designs have links of their own
     process: Text
     optimizer: Text
+    stack: Text = ""
+    precision: Precision = "bf16"
     constants: ConstantsTable
 
 
@@ -110,13 +113,15 @@ FRONT = Format("phaze.front/1", FrontFile, "designs that none beats in two or th
 
 def front_in(folder: Path) -> tuple[dict[str, Any], str]:
     """The document of a finished front, checked, and its text."""
-    text, where = read_text(str(folder / "front.json"))
-    raw = parse(text, "json", where)
+    raw, text, where = read_answer(str(folder / "front.json"))
     file = check(FrontFile, raw, where)
     for at, point in enumerate(file.points):
         size = point.chip.get("hbm_bytes")
         if not isinstance(point.chip.get("name"), str) or type(size) is not int or not 0 < size <= 2**60:
             raise InputError(f"{where}: points[{at}].chip", "it has no name and hbm_bytes", "find the front again")
+        number = point.chip.get("number")
+        if type(number) is int and not 0 <= number <= MOST_NUMBER:
+            raise InputError(f"{where}: points[{at}].chip.number", "it is none of a space", "find the front again")
         if not set(file.of) <= set(point.metrics):
             raise InputError(f"{where}: points[{at}].metrics", "one of the front is missing", "find the front again")
     if len(set(file.of)) != len(file.of) or not set(file.of) <= set(file.units):

@@ -130,6 +130,8 @@ def _proof_tables(
         own, value, where = point["certificate"], float(design.values[first]), f"points[{at}].certificate"
         if own is None:
             continue
+        if own["bound"] == 0:
+            return [f"{where}: its bound is 0"]
         lower = shown_value(measures.job, metric, float(own["bound"]))
         proved = own["metric"] == metric.name and type(own["rivals"]) is int and 0 <= own["rivals"] <= units
         if not proved or not 0 < lower <= value * (1 + TIE) or abs(own["gap"] - max(0.0, 1 - lower / value)) > TIE:

@@ -24,6 +24,8 @@ from typing import Literal
 Core = Literal["tensor", "vector", "both", "network", "none"]
 Role = Literal["input", "parameter", "intermediate", "constant"]
 Attention = Literal["eager", "fused"]
+MOST_WHOLE = 2**62
+"""Arrays hold whole numbers of 64 bits, and a sum of two stays in them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.graph import sizes, store
-from phaze.graph.ir import Attention, Model
+from phaze.graph.ir import MOST_WHOLE, Attention, Model
 from phaze.graph.shipped_layer import ROLES, LayerForm, layer_form
 from phaze.graph.sizes import Expression, Point
 from phaze.graph.template import Symbolic, filled, group_alike, template
@@ -175,5 +175,7 @@ def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention:
         for called, place in zip(raw["names"], raw["layers"], strict=True)
     ]
     frame = filled(shipped.templates[raw["frame"][0]], numbers(raw["frame"]))
+    if max(known.values(), default=0) > MOST_WHOLE:
+        raise InputError(name, f"at these sizes a tensor has more than {MOST_WHOLE:.1g} elements", "make it smaller")
     text = {"name": name, "sequence_parallel": spread, "attention": attention}
     return store.framed({**text, **frame, "approximations": raw["approximations"]}, layers)

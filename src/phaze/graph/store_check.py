@@ -12,10 +12,10 @@ from pydantic import Field
 from phaze import documents
 from phaze.errors import InputError, unknown_name
 from phaze.graph import opset
-from phaze.graph.ir import Attention, Core, Model, Role
+from phaze.graph.ir import MOST_WHOLE, Attention, Core, Model, Role
 from phaze.graph.summary import SIZES, sizes_named
 
-Whole = Annotated[int, Field(ge=0, le=2**62)]
+Whole = Annotated[int, Field(ge=0, le=MOST_WHOLE)]
 Degree = Annotated[int, Field(ge=1, le=2**20)]
 Name = Annotated[str, Field(max_length=1000)]
 Fixed = Field(strict=False)
@@ -27,7 +27,7 @@ Part = Annotated[
 ]
 OperatorRow = Annotated[tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, list[Part]], Fixed]
 TensorRow = Annotated[tuple[Whole, Whole, Whole, Role], Fixed]
-_Owner = Annotated[int, Field(ge=-1, le=2**62)]
+_Owner = Annotated[int, Field(ge=-1, le=MOST_WHOLE)]
 ParameterRow = (
     Annotated[tuple[Name, _Owner, Whole, Whole, bool, bool], Fixed]
     | Annotated[tuple[Name, _Owner, Whole, Whole, bool, bool, Whole], Fixed]

@@ -47,11 +47,13 @@ class Deadline:
 
 
 NEVER = Deadline()
+LONGEST_S = 1e9
+"""Thirty years: a system waits for at most 2^63 ns, and what is longer is no limit."""
 
 
 def after(limit_s: float | None) -> Deadline:
     """The deadline so many seconds from now."""
-    return NEVER if limit_s is None else Deadline(time.monotonic() + limit_s)
+    return NEVER if limit_s is None or limit_s > LONGEST_S else Deadline(time.monotonic() + limit_s)
 
 
 def left_of(limit_s: float | None, began: float) -> float | None:

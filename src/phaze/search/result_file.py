@@ -5,16 +5,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Count, NonNegative, Positive, check, parse
+from phaze.documents import Count, NonNegative, Positive, check, parse, read_answer
 from phaze.errors import InputError
 from phaze.evaluate.plan_tables import AGREEMENT, FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
+from phaze.hardware.formats import Precision
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.finished import CERTIFICATE, unlike_certificate
 from phaze.search.folder import RESULT
 from phaze.search.result import SCHEMA
 from phaze.search.task import SearchJob
+
+MOST_NUMBER = 2**62
+"""A chip's number in its space is one of 64 bits."""
 
 
 class ClustersTable(Loose):
@@ -43,7 +47,7 @@ class EndTable(Loose):
 class ChipTable(Loose):
     """The chip that was found."""
 
-    number: Annotated[int, Field(ge=0)]
+    number: Annotated[int, Field(ge=0, le=MOST_NUMBER)]
     name: str
     tensor_cores: Count
     rows: Count
@@ -82,6 +86,7 @@ class ModelTable(FiguresTable):
     power_w: NonNegative
     memory_left: LeftTable
     plan: PlanTable
+    notes: Annotated[list[str], Field(default_factory=list)]
     exchange_s: NonNegative = 0.0
     exchange_hidden_s: NonNegative = 0.0
     expert_nodes: Count = 1
@@ -158,6 +163,8 @@ class SettingTable(Loose):
     link_bytes_per_s: Positive
     process: str
     optimizer: str
+    stack: str = ""
+    precision: Precision = "bf16"
     constants: ConstantsTable
 
 
@@ -207,8 +214,7 @@ class ResultFile(Loose):
 
 def read_result(folder: Path) -> dict[str, Any]:
     """The answer of a finished run, or an InputError."""
-    text, where = read_text(str(folder / RESULT))
-    raw = parse(text, "json", where)
+    raw, _, where = read_answer(str(folder / RESULT))
     if raw.get("schema") != SCHEMA:
         raise InputError(where, f"this is no {SCHEMA}", "give the folder of a run that has ended")
     check(ResultFile, raw, where)

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from phaze.documents import Bytes, Count, Document, Format, check, parse
+from phaze.documents import Bytes, Count, Document, Format, check, read_answer
 from phaze.errors import InputError
-from phaze.files import read_text
 from phaze.hardware.files import Text
 from phaze.sweep.run import SWEEP, Best, Model, document_of
 
@@ -95,8 +94,7 @@ def _fault(file: SweepFile) -> tuple[str, str] | None:
 
 def sweep_in(folder: Path) -> dict[str, Any]:
     """The document of a finished sweep: its own points, and the regions that follow from them."""
-    text, where = read_text(str(folder / SWEEP))
-    raw = parse(text, "json", where)
+    raw, _, where = read_answer(str(folder / SWEEP))
     file = check(SweepFile, raw, where)
     if fault := _fault(file):
         raise InputError(f"{where}: {fault[0]}", fault[1], "sweep again")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.errors import InputError
+from phaze.errors import InputError, one_line
 from phaze.files import MOST_BYTES, read_bytes
 from phaze.validate.kernel_names import COLLECTIVES, KernelClass, class_of, collective_of
 
@@ -140,7 +140,7 @@ def _timed(event: Any) -> Timed | None:
     args = event.get("args")
     said = args if isinstance(args, dict) else {}
     thread = str(event.get("pid")), str(event.get("tid"))
-    return name, str(event.get("cat", "")), ts * MICRO, (ts + dur) * MICRO, said, thread
+    return one_line(name), str(event.get("cat", "")), ts * MICRO, (ts + dur) * MICRO, said, thread
 
 
 def _number(value: Any) -> float | None:
@@ -223,8 +223,8 @@ def read_trace(text: str, where: str) -> RankTrace:
         source = [(n, a, b, {}) for n, a, b in _leaves(operators) if not n.startswith(COLLECTIVES)] + gloo
     for name, start, end, args in source:
         what = class_of(name)
-        sizes = _sizes(str(args.get("Collective name", name)), args, world) if what == "collective" else (None, None)
-        label = str(args.get("Collective name", name)) if what == "collective" else name
+        label = one_line(str(args.get("Collective name", name))) if what == "collective" else name
+        sizes = _sizes(label, args, world) if what == "collective" else (None, None)
         work.append(Interval(label, what, start, end, *sizes))
     if not work and {cat for _, cat, *_ in known} <= set(CORES):
         seen = "these are operators of a schedule as phaze drew it, without the passes of a step"

@@ -12,9 +12,8 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from phaze.documents import parse
+from phaze.documents import read_answer
 from phaze.errors import PhazeError
-from phaze.files import read_text
 from phaze.report.page.search_view import gap_words
 from phaze.search.progress_file import PROGRESS
 from phaze.units import digits
@@ -53,8 +52,7 @@ def key_of(name: str) -> str:
 
 def read_document(path: Path) -> dict[str, Any]:
     """A JSON document, refused in a sentence."""
-    text, where = read_text(str(path))
-    return parse(text, "json", where)
+    return read_answer(str(path))[0]
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
