@@ -35,9 +35,10 @@ def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
     job, model, setting = opened.job, opened.model, opened.setting
     chunks = int(document.get("chunks", 1))
     family = named_family(document.get("family"), chunks)
+    modes = {str(stage["recompute"]) for stage in document["stages"]}
     asked = PlacementJob(
         setting.machine, job.devices, job.batch, job.precision, job.optimizer, int(document["zero"]),
-        document["stages"][0]["recompute"], headroom=headroom, shard=int(document.get("shard", 0)),
+        modes.pop() if len(modes) == 1 else "best", headroom=headroom, shard=int(document.get("shard", 0)),
     )  # fmt: skip
     problem = rank_problem(asked, model, setting, families=(family,))
     degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))
