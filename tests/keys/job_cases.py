@@ -304,15 +304,26 @@ STACKED = Base(
         ("stack.pipeline", "icml24"),
         ("stack.interleaves", False),
         ("stack.families", ["1f1b"]),
-        ("stack.saves", "mincut"),
         ("stack.logit_bytes", 6000.0),
-        ("stack.selective", "operators"),
         ("stack.gradient_buffer_bytes", 8000.0),
-        ("stack.recompute_modules", ["mlp"]),
         ("stack.gradient_wire_bytes", 400),
         ("stack.overlap_p2p", True),
     )
     + tuple((f"stack.state.{part}", "stack/state", {part: 40}) for part in STATE),
+)
+
+
+def kept(folder: Path) -> dict[str, Any]:
+    """Any mode of recompute, in memory that decides between them: what is kept of a layer counts."""
+    found = stacked(folder)
+    training = {key: value for key, value in found["training"].items() if key != "recompute"}
+    return found | {"hbm": ["1050000 KiB"], "training": training}
+
+
+KEPT = Base(
+    kept,
+    answers.of_study,
+    same(("stack.saves", "mincut"), ("stack.selective", "operators"), ("stack.recompute_modules", ["mlp"])),
 )
 SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0), ("stack.prefetch", "layer")))
 
@@ -385,5 +396,5 @@ PIPED = Base(
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED, EXPERTS],
+    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED, EXPERTS, KEPT],
 }
