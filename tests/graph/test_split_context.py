@@ -170,7 +170,7 @@ def test_a_product_of_experts_mixes_no_positions_though_another_operator_made_it
     grouped = [op for op in block.forward.operators if is_grouped(op, tensors)]
     weights = {access.tensor for op in grouped for access in op.reads if tensors[access.tensor].role == "parameter"}
     assert grouped and weights
-    made = tuple(replace(t, role="activation") if t.id in weights else t for t in block.forward.tensors)
+    made = tuple(replace(t, role="intermediate") if t.id in weights else t for t in block.forward.tensors)
     require_pointwise(replace(block, forward=replace(block.forward, tensors=made)), LENGTH)
     # Without an offset for each expert it is a product of any two activations.
     alike = tuple(replace(op, reads=op.reads[:2]) if op in grouped else op for op in block.forward.operators)

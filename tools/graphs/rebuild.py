@@ -91,7 +91,7 @@ def _whole_rows(name: str) -> int:
 def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
     """Points to fit at, points to check at, and the variables."""
     step = _whole_rows(entry.name)
-    full = entry.sequence // (4 * step) * 4 * step or entry.sequence
+    full = entry.sequence if entry.fixed else entry.sequence // (4 * step) * 4 * step or entry.sequence
     longest = 16 * full if entry.positions is None else entry.positions
     lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, longest // step * step]
     b0, b1, b2, many, other = (1,) * 5 if one else MICROBATCHES
