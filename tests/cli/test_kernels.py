@@ -47,7 +47,7 @@ COMMANDS = [
 
 def test_every_module_of_kernels_can_be_warmed() -> None:
     names = warming_modules()
-    assert "phaze.placement.kernels" in names and len(names) >= 5
+    assert "phaze.placement.kernels" in names and "phaze.cost.kernels" in names
     assert all(callable(import_module(name).warm) for name in names)
 
 
