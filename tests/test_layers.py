@@ -89,6 +89,11 @@ def test_a_room_imports_only_rooms_before_it() -> None:
     assert [wrong for name in NAMES for wrong in _imports_of_later_rooms(name)] == []
 
 
+def test_the_package_imports_nothing_of_the_tools_beside_it() -> None:
+    wrong = [name for name in NAMES for imported in _imports(SOURCE / name) if imported.split(".")[0] == "tools"]
+    assert wrong == []
+
+
 def _stays_in_its_place(library: str, name: str) -> bool:
     return library not in ONLY_IN or name.startswith(ONLY_IN[library])
 

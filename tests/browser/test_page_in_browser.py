@@ -246,7 +246,7 @@ def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPag
     page.get_by_role("button", name="Reset").click()
     page.get_by_role("link", name="Open the design").first.click()
     assert "#design=" in page.url
-    assert page.locator("section#design").is_visible()
+    page.locator("section#design").wait_for(timeout=5000)  # the address changes before the page hears of it
     assert page.locator("[data-design]:visible").count() == 1
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as CSV").click()

@@ -1,7 +1,9 @@
 """Where standard output takes nothing there is a sentence and an exit code, never a traceback."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +37,14 @@ def test_a_closed_output_swallows_the_answer(command: tuple[str, ...]) -> None:
     ran = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == (2 if "/nope.json" in command else 0) and "Traceback" not in ran.stderr
     assert ran.stderr == ("phaze: /nope.json: there is no such file.\n" if "/nope.json" in command else "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])
+def test_a_name_that_is_no_text_is_escaped(encoding: str, tmp_path: Path) -> None:
+    odd = os.fsencode(tmp_path) + b"/\xff"
+    plan = Path(__file__).parents[1] / "golden/answers/plan-dense/answer.json"
+    command = [*PHAZE, "export", str(plan), "--to", "csv", "--out", odd]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    ran = subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    assert rb"\udcff" in ran.stdout.replace(b"\n", b"")

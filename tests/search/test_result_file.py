@@ -10,7 +10,7 @@ from phaze.search.result_file import ModelTable
 
 STAGE = {
     "layers": [0], "devices": 1, "recompute": "none", "time_s": 1.0, "forward_s": 0.5, "backward_s": 0.5,
-    "memory_bytes": 1.0, "memory": {},
+    "memory_bytes": 1.0, "memory": {"weights": 1},
 }  # fmt: skip
 MODEL: dict[str, Any] = {
     "devices_used": 8, "batch": 8, "sequence": 8, "tokens_per_s": 32.0, "tokens_per_s_per_device": 4.0, "mfu": 0.5,

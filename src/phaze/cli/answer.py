@@ -25,7 +25,7 @@ from phaze.api.values import NothingFitsError
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
 from phaze.cli.moved import refuse_moved
-from phaze.cli.output import UnwritableError, silence, unwritten
+from phaze.cli.output import UnwritableError, silence, unwritten, writable
 from phaze.cli.stale import is_stale, remove_caches
 from phaze.errors import InfeasibleError, InputError, PhazeError, one_line
 from phaze.report.progress import on_standard_error
@@ -66,7 +66,7 @@ def _print(show: "Callable[[Console], None]") -> None:
     console = terminal()
     with console.capture() as captured:
         show(console)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    sys.stdout.write(writable("".join(line.rstrip() + "\n" for line in captured.get().splitlines())))
 
 
 def _tell(answer: Answer, as_json: bool, pretty: bool) -> None:

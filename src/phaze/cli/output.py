@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from typing import Any, TextIO
 
 UNWRITTEN = 2
@@ -43,11 +43,19 @@ class Output:
 
 def open_streams() -> None:
     """Make standard output one that says why it fails; one that was closed swallows what is written, as does standard
-    error."""
+    error. A character that it has no bytes for, such as half of one in a file's name, is escaped."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, StringIO())
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout = Output(sys.stdout)
+
+
+def writable(text: str) -> str:
+    """A text with what standard output has no bytes for escaped."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def silence() -> None:
