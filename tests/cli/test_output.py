@@ -43,7 +43,7 @@ def test_a_closed_output_swallows_the_answer(command: tuple[str, ...]) -> None:
 def test_a_name_that_is_no_text_is_escaped(encoding: str, tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path) + b"/\xff"
     plan = Path(__file__).parents[1] / "golden/answers/plan-dense/answer.json"
-    command = [*PHAZE, "export", str(plan), "--to", "csv", "--out", odd]
+    command: list[str | bytes] = [*PHAZE, "export", str(plan), "--to", "csv", "--out", odd]
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     ran = subprocess.run(command, capture_output=True, check=False, env=environment)
     assert ran.returncode == 0, ran.stderr

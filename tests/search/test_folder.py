@@ -161,3 +161,11 @@ def test_a_changed_problem_orders_nothing_to_a_terminal() -> None:
     said = differences('{"a": 1}', '{"\\u001b[31m": 2}')
     assert said == "its problem.json cannot be read"
     assert differences('{"a": 1}', '{"a": 2}') == "a is 2 and was 1"
+
+
+def test_a_journal_in_a_folder_whose_name_is_no_text_is_read(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")) / "journal.sqlite"
+    path.parent.mkdir()
+    with SqliteJournal(path, "study", "code"):
+        pass
+    assert read_closed(path) == []

@@ -6,6 +6,7 @@ certificate chip by chip. One writer at a time holds the file; a round is one tr
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -203,7 +204,7 @@ def rows_of(path: Path, query: str) -> list[Any]:
     for suffix in SUFFIXES:
         refuse_other_kinds(path.with_name(path.name + suffix), "give the folder of a run")
     unwritten = path.with_name(path.name + "-wal").exists()
-    place = f"file:{quote(str(path.absolute()))}?mode=ro" + ("" if unwritten else "&immutable=1")
+    place = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro" + ("" if unwritten else "&immutable=1")
     with faults_of(path):
         base = sqlite3.connect(place, timeout=0.2, uri=True)
         try:
