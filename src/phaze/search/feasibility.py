@@ -1,4 +1,4 @@
-"""Which combinations of the axes are chips of a space: area, die edge, power, and the price of making one.
+"""Which combinations of the axes are chips of a space: area, die edge, power and manufacturing cost.
 
 Kept is a chip with
 
