@@ -50,7 +50,7 @@ demo: setup
 lint: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict src tests tools examples docs/tables.py docs/site_links.py docs/scaling.py
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy --strict src tests tools examples docs/tables.py docs/site_links.py docs/scaling.py
 
 # Debian's chromium and axe-core (npm registry) for the tests of the page; where they cannot be installed those tests say that they were not run.
 browser: $(call stamp,$(TEST_EXTRAS))

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -35,16 +36,21 @@ def printed(arguments: str, program: str) -> str:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
         (Path(folder) / "tools").symlink_to(ROOT / "tools")
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
-    return "".join(line.rstrip() + "\n" for line in done.stdout.rstrip().splitlines())
+    return without_blanks(done.stdout)
 
 
-def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "") -> str:
-    """``text`` with every shown output made anew whose command has ``only`` in it."""
+def without_blanks(output: str) -> str:
+    """An output without blanks at the end of its lines and without empty lines at its end."""
+    return "".join(line.rstrip() + "\n" for line in output.rstrip().splitlines())
+
+
+def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "", run: Callable[[str, str], str] = printed) -> str:
+    """``text`` with every shown output made anew whose command has ``only`` in it: what ``run`` prints for it."""
 
     def anew(found: re.Match[str]) -> str:
         if only not in found["arguments"]:
             return found[0]
-        return f"{found[1]}{printed(found['arguments'], found['program'])}{found['end']}"
+        return f"{found[1]}{run(found['arguments'], found['program'])}{found['end']}"
 
     return block.sub(anew, text)
 

@@ -1,7 +1,8 @@
 """The documents as a reader follows them: every block of a page, in order, in one folder.
 
-``console``: every command runs. A block under ``<!-- file: NAME -->`` is written to that file first. ``python``: all
-blocks of a page are one program. ``toml`` and ``json`` are read. ``<!-- slow -->`` blocks run with the slow tests.
+``console``: every command runs, in this process. A block under ``<!-- file: NAME -->`` is written to that file first.
+``python``: all blocks of a page are one program. ``toml`` and ``json`` are read. ``<!-- slow -->`` blocks run with the
+slow tests.
 """
 
 import json
@@ -10,11 +11,14 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import Ran
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,8 +46,8 @@ def blocks(page: Path) -> list[Block]:
     return [Block(one["kind"], one["text"], one["mark"] or "") for one in found]
 
 
-def followed(page: Path, folder: Path, slow: bool) -> list[str]:
-    """Do what the page says; the commands that were run."""
+def followed(page: Path, folder: Path, slow: bool, phaze: Callable[..., Ran]) -> list[str]:
+    """Do what the page says, in ``folder``; the commands that were run."""
     (folder / "examples").symlink_to(ROOT / "examples")
     program, ran = [], []
     for block in blocks(page):
@@ -61,7 +65,7 @@ def followed(page: Path, folder: Path, slow: bool) -> list[str]:
             ran += [line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")]
             for line in block.text.splitlines():
                 if line.startswith("$ "):
-                    _run(line.removeprefix("$ "), folder)
+                    _run(line.removeprefix("$ "), folder, phaze)
     if program:
         lacking = [name for name in THEIRS if f"import {name}" in "\n".join(program) and find_spec(name) is None]
         if lacking:
@@ -73,19 +77,21 @@ def followed(page: Path, folder: Path, slow: bool) -> list[str]:
     return ran
 
 
-def _run(line: str, folder: Path) -> None:
+def _run(line: str, folder: Path, phaze: Callable[..., Ran]) -> None:
     command, _, out = line.partition(" > ")
     program, *arguments = shlex.split(command)
     if program == "make":
-        run, where = ["make", "--dry-run", *arguments], ROOT
+        recipe = ["make", "--dry-run", *arguments]
+        done = subprocess.run(recipe, capture_output=True, text=True, check=False, cwd=ROOT)
+        code, printed, errors = done.returncode, done.stdout, done.stderr
     else:
         assert program == "phaze", line
-        run, where = [sys.executable, "-m", "phaze", *arguments], folder
-    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=where)
-    assert done.returncode == 0, f"{line}: {done.stderr}"
-    assert done.stdout, line
+        ran = phaze(*arguments)
+        code, printed, errors = ran.code, ran.out, ran.err
+    assert code == 0, f"{line}: {errors}"
+    assert printed, line
     if out:
-        (folder / out.strip()).write_text(done.stdout)
+        (folder / out.strip()).write_text(printed)
 
 
 def _runs(page: Path, slow: bool) -> bool:
@@ -93,14 +99,20 @@ def _runs(page: Path, slow: bool) -> bool:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if _runs(page, False)], ids=lambda page: page.name)
-def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
-    followed(page, tmp_path, False)
+def test_a_page_can_be_followed(
+    page: Path, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    followed(page, tmp_path, False, phaze)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if _runs(page, True)], ids=lambda page: page.name)
-def test_a_page_can_be_followed_with_its_slow_parts(page: Path, tmp_path: Path) -> None:
-    assert followed(page, tmp_path, True)
+def test_a_page_can_be_followed_with_its_slow_parts(
+    page: Path, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert followed(page, tmp_path, True, phaze)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -3,10 +3,13 @@
 import importlib.util
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.conftest import Ran
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,9 +39,22 @@ def test_the_readme_has_the_two_commands_and_five_more() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_shows_is_what_is_printed(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert _tables().current(text) == text, "run make tables"
+def test_what_a_page_shows_is_what_is_printed(
+    page: Path, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, tables = page.read_text(encoding="utf-8"), _tables()
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+
+    def run(arguments: str, program: str) -> str:
+        """A command in this process; a tool as ``make tables`` runs it."""
+        if program != "phaze":
+            return str(tables.printed(arguments, program))
+        ran = phaze(*arguments.split())
+        assert ran.code == 0, f"{arguments}: {ran.err}"
+        return str(tables.without_blanks(ran.out))
+
+    assert tables.current(text, run=run) == text, "run make tables"
 
 
 @pytest.mark.slow

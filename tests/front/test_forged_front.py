@@ -36,6 +36,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_any_change_of_any_value_of_the_front_is_seen(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
     document = json.loads((good / "front.json").read_text())
+    document["points"] = document["points"][:2]  # all others have the same keys
     count = 0
     for path, bad in changed_documents(document):
         count += 1
@@ -52,7 +53,7 @@ def test_any_change_of_any_value_of_the_front_is_seen(good: Path, tmp_path: Path
             place = place[step]
         place[change[-1]] += 1
         (tmp_path / "run" / "front.json").write_text(written(bad))
-        assert phaze("verify", tmp_path / "run").code == 1, change
+        assert phaze("verify", tmp_path / "run", "--quick").code == 1, change
     (tmp_path / "run" / "front.json").write_text((good / "front.json").read_text())
     (tmp_path / "run" / "front.csv").write_text("x\n")
     assert phaze("verify", tmp_path / "run").code == 1

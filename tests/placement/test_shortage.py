@@ -20,15 +20,20 @@ KINDS: tuple[tuple[Callable[[int, bool, int], Problem], int], ...] = (
     (random_cluster_problem, 200),
     (mixed_problem, 110),
 )
-SHORT = [
-    (problem, found)
-    for random_problem, count in KINDS
-    for chain in (True, False)
-    for seed in range(count)
-    for problem in [random_problem(seed, chain, 4)]
-    for found in [place(problem)]
-    if isinstance(found, Shortage)
-]
+Short = list[tuple[Problem, Shortage]]
+
+
+@pytest.fixture(scope="module")
+def short() -> Short:
+    """Random problems of each kind that no plan fits."""
+    problems = (
+        random_problem(seed, chain, 4)
+        for random_problem, count in KINDS
+        for chain in (True, False)
+        for seed in range(count)
+    )
+    answers = ((problem, place(problem)) for problem in problems)
+    return [(problem, answer) for problem, answer in answers if isinstance(answer, Shortage)]
 
 
 def _plain(graph: LayerGraph, devices: int, hbm_bytes: float) -> Problem:
@@ -47,13 +52,13 @@ def _need(plan: Plan) -> float:
     return max(stage.memory.total_bytes for stage in plan.stages)
 
 
-def test_there_are_enough_short_problems_of_each_kind_to_try() -> None:
-    assert len(SHORT) > 60
-    assert {problem.rules.name for problem, _ in SHORT} == {"icml24", "cluster"}
+def test_there_are_enough_short_problems_of_each_kind_to_try(short: Short) -> None:
+    assert len(short) > 60
+    assert {problem.rules.name for problem, _ in short} == {"icml24", "cluster"}
 
 
-def test_the_hbm_lever_is_the_least_that_any_plan_needs() -> None:
-    for problem, found in SHORT:
+def test_the_hbm_lever_is_the_least_that_any_plan_needs(short: Short) -> None:
+    for problem, found in short:
         least = min((_need(plan) for plan in every_plan(problem)), default=None)
         if least is None:
             assert found.plan is None
@@ -68,16 +73,16 @@ def test_the_hbm_lever_is_the_least_that_any_plan_needs() -> None:
             assert fastest_plan(replace(problem, hbm_bytes=needed * (1 - 1e-9))) is None
 
 
-def test_the_devices_lever_is_the_fewest_that_help() -> None:
-    for problem, found in SHORT:
+def test_the_devices_lever_is_the_fewest_that_help(short: Short) -> None:
+    for problem, found in short:
         tried = range(problem.devices + 1, problem.cluster.devices + 1)
         helps = next((n for n in tried if fastest_plan(replace(problem, devices=n)) is not None), None)
         assert found.levers.devices == helps
 
 
-def test_recompute_zero_and_optimizer_are_named_when_they_help() -> None:
+def test_recompute_zero_and_optimizer_are_named_when_they_help(short: Short) -> None:
     seen = set()
-    for problem, found in SHORT:
+    for problem, found in short:
         best = fastest_plan(replace(problem, recompute="best")) is not None
         assert found.levers.recompute == ("best" if best else None)
         sgd = problem.sgd_state is not None and fastest_plan(replace(problem, state=problem.sgd_state)) is not None

@@ -56,22 +56,21 @@ def plain(graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int =
     )
 
 
-def require_fastest(problem: Problem) -> None:
+def require_fastest(problem: Problem) -> Plan | None:
     """The solver's plan takes as long as the fastest of all, is its own bound, and passes its check."""
     plan = fastest_plan(problem)
     assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
     if plan is not None and len(problem.rules.families) == 1:
         assert plan.lower_bound_s == plan.batch_s
         assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+    return plan
 
 
 @pytest.mark.parametrize("block", range(4))
 def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_experts(block: int) -> None:
     feasible = 0
     for seed in range(40 * block, 40 * block + 40):
-        problem = sharing_problem(seed, seed % 3 > 0)
-        require_fastest(problem)
-        feasible += fastest_plan(problem) is not None
+        feasible += require_fastest(sharing_problem(seed, seed % 3 > 0)) is not None
     assert feasible > 15
 
 
@@ -79,9 +78,7 @@ def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_ex
 def test_no_plan_of_a_small_problem_is_faster_where_some_ranks_share_out_state(block: int) -> None:
     feasible = 0
     for seed in range(40 * block, 40 * block + 40):
-        problem = hybrid_problem(seed, seed % 3 > 0)
-        require_fastest(problem)
-        feasible += fastest_plan(problem) is not None
+        feasible += require_fastest(hybrid_problem(seed, seed % 3 > 0)) is not None
     assert feasible > 15
 
 

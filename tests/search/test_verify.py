@@ -136,7 +136,7 @@ def test_another_choice_than_the_answers_is_seen(copy: Path, phaze: Callable[...
     for path, bad in chosen[:: max(1, len(chosen) // 12)]:
         count += 1
         (copy / "result.json").write_text(json.dumps(bad, indent=2) + "\n")
-        if phaze("verify", copy).code == 0:
+        if phaze("verify", copy, "--quick").code == 0:
             missed.append(path)
     assert missed == [] and count >= 12
 

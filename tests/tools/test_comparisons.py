@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from tools.bench import cost, peer, placement
+from tools.bench import clock, cost, peer, placement
 from tools.bench.device_table import least_batch_s
 from tools.bench.inputs import PLACEMENTS, SCHEDULES, core_part, schedule_problem
 from tools.bench.line import Line, Section, Took, same, took
@@ -130,6 +130,7 @@ def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(monkeypatch: pytes
         assert name in ("zigzag", "scalesim")
 
     monkeypatch.setattr(importlib.util, "find_spec", absent)
+    monkeypatch.setattr(clock, "warm", clock.once)
     found = cost.section(shapes=((64, 64, 64), (128, 64, 64)), simulated=((64, 64, 64),))
     lacking = [line for line in found.lines if line.missing]
     assert len(lacking) == 5
