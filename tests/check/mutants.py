@@ -170,15 +170,21 @@ MUTANTS = (
     ),
     Mutant(
         "products.py",
-        "busy = (work + drain * (1.0 + drains_a_wave * waves)) / parts.array_rate",
-        "busy = (work + drain * (2.0 + drains_a_wave * waves)) / parts.array_rate",
+        "busy = (work + parts.fill * (1.0 + drains_a_wave * waves)) / parts.array_rate",
+        "busy = (work + parts.fill * (2.0 + drains_a_wave * waves)) / parts.array_rate",
         (CORES, CLUSTERS),
     ),
     Mutant(
         "products.py",
-        "tiles = least_tiles(p, parts, parts.least_rows) / (parts.cores * parts.arrays)",
-        "tiles = least_tiles(p, parts, parts.rows) / parts.arrays",
+        "return self.latency + 2 * self.least_rows + self.least_columns - 2",
+        "return self.latency + 2 * self.rows + self.columns - 2",
         (BOXES, CLUSTER_BOXES),
+    ),
+    Mutant(
+        "operators.py",
+        "total = np.maximum(total, self._vector(work.lanes)[0])",
+        "total = total + self._vector(work.lanes)[0]",
+        (FORGERIES,),
     ),
     Mutant(
         "shapes.py",

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phaze.check.boxes import BoxCosts, ends_of, grid_of, walk
+from phaze.check.boxes import boxes_of, grid_of, walk
 from phaze.check.limits import design_watts, making_usd
-from phaze.check.operators import Costs
-from phaze.check.published import Model, model_of
+from phaze.check.published import Model, Ways, model_of
 from phaze.check.space import Chips, space_of
 from phaze.check.verdict import check
 from tests.check.forge import Chooser, Papers
@@ -51,8 +50,8 @@ def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fi
     assert len(at) > 100
     low = np.maximum(0, at - rng.integers(0, 4, at.shape))
     high = np.minimum(tops, at + rng.integers(0, 4, at.shape))
-    costs = BoxCosts(ends_of(grid, low, high), model.constants, model.level)
-    true = Costs(grid.corner(at), model.constants, model.level, False)
+    costs = Ways(boxes_of(grid, low, high), model.constants, model.network, False)
+    true = Ways(grid.corner(at), model.constants, model.network, False)
     for graph in model.graphs:
         works = [work for layer in graph.layers for own in (layer.forward, layer.backward) for work in own.works]
         for box, chip in zip(costs.both(works), true.both(works), strict=True):

@@ -62,7 +62,11 @@ def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(
     for _ in range(count // each):
         p, rows = _product(rng), _sides(rng, each)
         same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
-        parts = products.cluster_parts(*rows.T)
+        clusters, arrays, r, c, operands, sums, port, fan_out, buffer, width, hbm_rate = rows.T
+        parts = products.tensor_parts(
+            clusters, r, c, operands, buffer, width, hbm_rate, arrays=arrays, sums=sums, port=port, fan_out=fan_out,
+            array_rate=products.SUSTAINED, latency=products.LATENCY, multicast=np.inf,
+        )  # fmt: skip
         found = sweep_products([same], _parts(rows))
         mine = mappings.exact(p, parts)
         assert np.allclose(mine, found.time_s[0], rtol=1e-12, atol=0), p

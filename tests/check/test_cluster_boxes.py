@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from phaze.check.cluster_boxes import ClusterGrid, boxes_of, cluster_grid_of, walk_clusters
-from phaze.check.cluster_costs import ClusterBoxes, spread_seconds
 from phaze.check.clustered import ClusterModel, cluster_model
 from phaze.check.layers import works_of
 from phaze.check.means import mean_of
+from phaze.check.operators import ClusterBoxes, Costs
 from phaze.check.silicon import Clusters, clusters_of, edges_of, kept_clusters
 from phaze.check.verdict import check
 from tests.check.forge import Papers
@@ -67,11 +67,12 @@ def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fin
     assert (edges_of(chips, True) > 0).all() and isinstance(boxes.taken(np.array([0])), ClusterBoxes)
     for graph in model.graphs:
         works = list(works_of(graph))
-        least = spread_seconds(works, boxes, model.constants, 16, False)[0]
+        least = Costs(boxes, model.constants, False, "all", 16)
         for mapped in (False, True):
             some = chips.taken(np.arange(min(40, len(chips)))) if mapped else chips
-            true = spread_seconds(works, some, model.constants, 16, mapped)[0]
-            assert all((least[work][: len(some)] <= true[work] * (1 + 1e-12)).all() for work in works)
+            true = Costs(some, model.constants, mapped, "all", 16)
+            for work in works:
+                assert (least.seconds(work)[: len(some)] <= true.seconds(work) * (1 + 1e-12)).all()
 
 
 def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(clustered: Path) -> None:

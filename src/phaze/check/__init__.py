@@ -12,7 +12,7 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     traced, graphs   a traced graph, and how it was fused -> passes of operators
     works            what the cost of an operator depends on
     products, arrays, mappings, vectors      no mapping of a product beats this; all mappings, exactly; vector work
-    operators, cluster_costs                 seconds of operators on chips
+    operators        seconds and joules of operators on chips of cores or of clusters, and on boxes of them
     network          collectives and transfers over the levels of a cluster
     proof, means     every chip of the space, by ever sharper steps; several models together
     fronts           every chip with every memory against the designs of a front

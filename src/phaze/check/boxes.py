@@ -22,14 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .box_walk import BATCH, MOST_LEFT, Boxed, halves_of_open
-from .operators import Constants, Costs, distinct
-from .products import BoxParts, box_least, core_parts
+from .operators import CoreBoxes
 from .proof import Watch
 from .published import Model
 from .reading import cover, number, positive, require
 from .space import Chips, Limits, axes_of, chips_at, limits_of
-from .vectors import VectorParts, box_lanes
-from .works import Product
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -91,21 +88,8 @@ def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
     return Grid(space, axes, limits_of(space, terms))
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """Boxes as virtual chips: both corners, and at most how many units and lanes all cores together have."""
-
-    low: Chips
-    high: Chips
-    units: Floats
-    lanes: Floats
-
-    def taken(self, index: NDArray[Any]) -> "Ends":
-        return Ends(self.low.taken(index), self.high.taken(index), self.units[index], self.lanes[index])
-
-
-def ends_of(grid: Grid, low: Integers, high: Integers) -> Ends:
-    """The corners of boxes, and what the area that the low corner leaves would hold."""
+def boxes_of(grid: Grid, low: Integers, high: Integers) -> CoreBoxes:
+    """Boxes as virtual chips: their corners, and what the area that the low corner leaves would hold."""
     bottom, top, base = grid.corner(low), grid.corner(high), grid.space["base"]
     table, built = base["process"]["area"], number(base["silicon"]["cores_built"], "cores_built")
     share = 1 + number(table["other_share"], "area.other_share")
@@ -113,62 +97,11 @@ def ends_of(grid: Grid, low: Integers, high: Integers) -> Ends:
     unit, lane = positive(table["mac_mm2"], "mac_mm2"), positive(table["lane_mm2"], "lane_mm2")
     units = bottom.tensor_cores * bottom.rows * bottom.columns + np.maximum(left, 0.0) / unit
     lanes = bottom.vector_cores * bottom.lanes + np.maximum(left, 0.0) / lane
-    return Ends(
-        bottom, top, np.minimum(units, top.tensor_cores * top.rows * top.columns),
-        np.minimum(lanes, top.vector_cores * top.lanes),
+    corner = {field.name: getattr(top, field.name) for field in fields(top)}
+    return CoreBoxes(
+        **corner, least_rows=bottom.rows, least_columns=bottom.columns, least_tensor_cores=bottom.tensor_cores,
+        least_vector_cores=bottom.vector_cores, unit_rate=units * top.clock, lane_rate=lanes * top.clock,
     )  # fmt: skip
-
-
-class BoxCosts(Costs):
-    """Seconds that works take at least on every box."""
-
-    def __init__(self, ends: Ends, constants: Constants, level: Mapping[str, Any]) -> None:
-        super().__init__(ends.high, constants, level, False)
-        self.ends = ends
-
-    def _one(self, way: str) -> bool:
-        return way == "one core"
-
-    def _of_product(self, p: Product, way: str) -> Floats:
-        if way not in self._tensor_parts:
-            high, low, constants = self.ends.high, self.ends.low, self.constants
-            shares = low.tensor_cores if self._one(way) else np.ones(len(high))
-            cores = np.minimum(high.tensor_cores, high.vector_cores) if way == "paired" else high.tensor_cores
-            cores = np.ones(len(high)) if self._one(way) else cores
-            units = np.minimum(self.ends.units, cores * high.rows * high.columns)
-            # No more than all units in one core.
-            rate = high.clock * constants.matrix_share
-            parts = core_parts(
-                cores, high.rows, high.columns, high.tensor_buffer, high.clock, rate,
-                np.full(len(high), constants.lost), high.global_buffer / shares, high.global_bandwidth / shares,
-                high.hbm_bandwidth * constants.hbm_share / shares,
-            )  # fmt: skip
-            corner = [getattr(parts, field.name) for field in fields(parts)]
-            rows, of = distinct([*corner, low.rows, low.columns, units * rate, np.full(len(high), np.inf)])
-            self._tensor_parts[way] = BoxParts(*rows), of
-        box, of = self._tensor_parts[way]
-        if (p, way) not in self._known:
-            self._known[p, way] = box_least(p, box)
-        return np.asarray(self._known[p, way][of])
-
-    def _of_lanes(self, work: Any, way: str) -> Floats:
-        if way not in self._vector_parts:
-            high, low, constants = self.ends.high, self.ends.low, self.constants
-            shares = low.vector_cores if self._one(way) else np.ones(len(high))
-            cores = np.minimum(high.tensor_cores, high.vector_cores) if way == "paired" else high.vector_cores
-            cores = np.ones(len(high)) if self._one(way) else cores
-            columns = (
-                cores, high.lanes, high.clock * 6.0 * high.lanes,
-                np.minimum(constants.kept_row, 0.5 * high.vector_buffer), high.clock, high.global_buffer / shares,
-                high.global_bandwidth / shares, high.hbm_bandwidth * constants.vector_hbm_share / shares,
-                np.minimum(self.ends.lanes, cores * high.lanes),
-            )  # fmt: skip
-            rows, of = distinct(columns)
-            self._vector_parts[way] = VectorParts(*rows[:8]), rows[8], of
-        parts, most, of = self._vector_parts[way]
-        if (work, way) not in self._known:
-            self._known[work, way] = box_lanes(work, parts, most * parts.clock)
-        return np.asarray(self._known[work, way][of])
 
 
 def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
@@ -191,15 +124,10 @@ def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
     return high
 
 
-def _bounds(model: Model, ends: Ends, memory: int, goals: Floats, sharp: bool) -> Floats:
+def _bounds(model: Model, boxes: CoreBoxes, memory: int, goals: Floats, sharp: bool) -> Floats:
     """What no plan of a model undercuts on any chip of every box, as far as its goal."""
-    found = np.full(len(ends.high), np.inf)
-    for at in range(len(model.graphs)):
-        costs = BoxCosts(ends, model.constants, model.level)
-        times = model.layer_bounds(at, ends.high, "floors", costs)
-        for way in (w for w, (graph, _) in enumerate(model.ways) if graph == at):
-            found = np.minimum(found, model.least(way, memory, times, goals, not sharp))
-    return found
+    place, nothing = np.full(len(boxes), memory), np.zeros((model.configurations, len(boxes)))
+    return np.asarray(model.bounds(boxes, place, goals, "rooflines" if sharp else "floors", nothing).min(axis=0))
 
 
 Goals = Callable[[Integers, Integers], Floats]
@@ -227,24 +155,23 @@ def walk(model: Model, grid: Grid, memory: int, goal: float | Goals, watch: Watc
         if not len(low):
             continue
         high = _cut(grid, low, high, found)
-        ends = ends_of(grid, low, high)
-        small = (ends.high.area < grid.limits.least * grid.budget) & (
-            (ends.low.tensor_cores > 1) & (ends.low.vector_cores > 1) if grid.space["keep"]["smaller_with_one_core"]
-            else np.ones(len(low), bool)
-        )  # fmt: skip
+        boxes = boxes_of(grid, low, high)
+        small = boxes.area < grid.limits.least * grid.budget
+        if grid.space["keep"]["smaller_with_one_core"]:
+            small &= (boxes.least_tensor_cores > 1) & (boxes.least_vector_cores > 1)
         small &= "clock" not in grid.axes
         found.count("area", low[small], high[small])
-        low, high, ends = low[~small], high[~small], ends.taken(~small)
+        low, high, boxes = low[~small], high[~small], boxes.taken(~small)
         if not len(low):
             continue
         goals = goal(low, high) if callable(goal) else np.full(len(low), goal)
         free = goals <= 0
         found.count("limits", low[free], high[free])
-        low, high, ends, goals = low[~free], high[~free], ends.taken(~free), goals[~free]
-        closed = _bounds(model, ends, memory, goals, False) >= goals * (1 - NEAR)
+        low, high, boxes, goals = low[~free], high[~free], boxes.taken(~free), goals[~free]
+        closed = _bounds(model, boxes, memory, goals, False) >= goals * (1 - NEAR)
         some = np.flatnonzero(~closed & np.isfinite(goals))
         if len(some):
-            closed[some] = _bounds(model, ends.taken(some), memory, goals[some], True) >= goals[some] * (1 - NEAR)
+            closed[some] = _bounds(model, boxes.taken(some), memory, goals[some], True) >= goals[some] * (1 - NEAR)
         found.count("rooflines", low[closed], high[closed])
         waiting += halves_of_open(found, low[~closed], high[~closed], ratios, float(goals.min(initial=np.inf)), most)
         watch(found.words)

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from .box_walk import BATCH, Boxed, halves_of_open
 from .boxes import NEAR
-from .cluster_costs import ClusterBoxes
 from .limits import curve
 from .means import Mean
+from .operators import ClusterBoxes
 from .proof import Counted, Model, Solver, Watch, prove, start
 from .reading import number, only, positive, require
 from .silicon import (

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certified import PLAN, plan_batch
-from .cluster_costs import spread_seconds
 from .energy import Objective, prices_of
 from .job import Job, job_of
 from .labels import least_of_row
 from .layers import RunGraph, layer_joules, layer_seconds, run_graph, works_of
-from .operators import Constants, constants_of
+from .operators import Constants, Costs, constants_of
 from .plans import StageBytes, plan_joules
 from .reading import cover, listed, only, require, whole
 from .rows import Space
@@ -75,7 +74,9 @@ class ClusterModel:
         prices = None
         if self.objective is not None and isinstance(chips, Clusters):
             prices = prices_of(chips, self.objective.space)
-        spread, joules = spread_seconds(works_of(graph), chips, self.constants, self.fan_out, mapped, prices)
+        costs, works = Costs(chips, self.constants, mapped, "all", self.fan_out, prices), set(works_of(graph))
+        spread = {work: costs.seconds(work) for work in works}
+        joules = {work: costs.joules(work) for work in works if prices is not None}
         links, rate, found = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share, []
         for value in np.unique(links).tolist():
             own = np.flatnonzero(links == value)

@@ -1,26 +1,33 @@
-"""Operators on chips: seconds L on one core, P spread over all (docs/cost.md, One core, all cores).
+"""Operators on chips (docs/cost.md, One core, all cores; docs/silicon.md): seconds and joules.
 
-spread    T (or V) cores with the whole of the memories; a fused operator has min(T, V) of each
-one core  one core with 1/T (or 1/V) of the global buffer, of its bandwidth and of HBM's
-seconds   start-up + max(sum of products, vector work)
+seconds    start-up + max(sum over products of cycles / clock / software share, vector work)
+all        T tensor and V vector cores, or all N clusters for both, with the whole of the memories
+paired     as many cores of either kind, min(T, V)
+one core   one core with 1/T (or 1/V) of the global buffer, of its bandwidth and of HBM's
+
+A core is a cluster of one array without a port. Lanes are fed at 6 bytes a lane and cycle; half of a core's buffer, or
+of a cluster's registers, keeps a row. A box of chips is a chip at its high corner that takes no more than any of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .energy import Prices
 from .kernels import Kernels, kernels_of
-from .mappings import exact
-from .products import TensorParts, core_parts, least
+from .mappings import exact, exact_bytes
+from .products import LATENCY, SUSTAINED, BoxParts, TensorParts, least, least_bytes, tensor_parts
 from .reading import cover, listed, number, positive, whole
-from .space import Chips
-from .vectors import VectorParts, vector_seconds
-from .works import COLLECTIVES, Product, Work
+from .silicon import Clusters
+from .space import AnyChips, Chips
+from .vectors import VectorParts, vector_bytes, vector_seconds
+from .works import Lanes, Product, Work
 
 Floats = NDArray[np.float64]
+NOTHING = ("none", "network")
 CONSTANTS = frozenset({
     "basis", "matrix_share", "hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s", "block_cycles",
     "kept_row_bytes", "software_share", "clock_hz", "attention", "rates", "grouped_share",
@@ -71,48 +78,97 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
     )
 
 
-def collective_seconds(work: tuple[str, int, int, int, int], level: Mapping[str, Any]) -> float:
-    """A collective over a group within one switch: the best of ring, halving-doubling (not of NCCL) and tree."""
-    kind, size, group, *_ = work
-    cover(kind in COLLECTIVES, f"the collective {kind}")
-    if group <= 1:
-        return 0.0
-    rounds, rate = COLLECTIVES[kind], positive(level["bandwidth_bytes_per_s"], "bandwidth")
-    step, share, doublings = number(level["latency_s"], "latency"), (group - 1) / group, np.log2(group)
-    ways = [rounds * ((group - 1) * step + share * size / rate)]
-    if group & (group - 1) == 0 and level["library"] != "nccl":
-        ways.append(rounds * (doublings * step + share * size / rate))
-    if kind == "all_reduce":
-        ways.append(rounds * (doublings * step + size / rate))
-    return float(min(ways))
+@dataclass(frozen=True, slots=True)
+class CoreBoxes(Chips):
+    """Boxes of chips of cores as virtual chips: the high corner, the least rows, columns and cores of either kind, the
+    most multiply-accumulates and lane operations a second."""
+
+    least_rows: Floats
+    least_columns: Floats
+    least_tensor_cores: Floats
+    least_vector_cores: Floats
+    unit_rate: Floats
+    lane_rate: Floats
+
+    def taken(self, index: NDArray[Any]) -> "CoreBoxes":
+        """The boxes of ``index``."""
+        return CoreBoxes(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def _shares(chips: Chips, own: Floats, other: Floats, way: str) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True)
+class ClusterBoxes(Clusters):
+    """Boxes as virtual chips: the high corner at the clock that no chip exceeds, least rows and columns, the most
+    multiply-accumulates and lane operations a second, the most bytes a cycle through all ports."""
+
+    least_rows: Floats
+    least_columns: Floats
+    unit_rate: Floats
+    lane_rate: Floats
+    ports: Floats
+
+    def taken(self, index: NDArray[Any]) -> "ClusterBoxes":
+        """The boxes of ``index``."""
+        return ClusterBoxes(*(getattr(self, f.name)[index] for f in fields(self)))
+
+
+AnyBoxes = CoreBoxes | ClusterBoxes
+
+
+def _cores(chips: Chips, kind: str, way: str) -> tuple[Floats, Floats]:
     """How many cores of a kind an operator has, and into how many shares the memories are cut."""
+    every = {"tensor": chips.tensor_cores, "vector": chips.vector_cores}
+    least = every
+    if isinstance(chips, CoreBoxes):
+        least = {"tensor": chips.least_tensor_cores, "vector": chips.least_vector_cores}
     if way == "one core":
-        return np.ones(len(chips)), own
-    return (np.minimum(own, other) if way == "paired" else own), np.ones(len(chips))
+        return np.ones(len(chips)), least[kind]
+    cores = np.minimum(every["tensor"], every["vector"]) if way == "paired" else every[kind]
+    return cores, np.ones(len(chips))
 
 
-def _tensor(chips: Chips, constants: Constants, way: str) -> TensorParts:
-    cores, shares = _shares(chips, chips.tensor_cores, chips.vector_cores, way)
-    return core_parts(
-        cores, chips.rows, chips.columns, chips.tensor_buffer, chips.clock * (2.0 * chips.rows + 6.0 * chips.columns),
-        chips.clock * constants.matrix_share, np.full(len(chips), constants.lost), chips.global_buffer / shares,
-        chips.global_bandwidth / shares, chips.hbm_bandwidth * constants.hbm_share / shares,
+def _arrays(chips: AnyChips, constants: Constants, way: str, fan_out: int) -> TensorParts:
+    """What products run on."""
+    fetched = chips.hbm_bandwidth * constants.hbm_share / chips.clock
+    if isinstance(chips, Clusters):
+        parts = tensor_parts(
+            chips.clusters, chips.rows, chips.columns, chips.operands, chips.global_buffer, chips.global_width, fetched,
+            arrays=chips.arrays, sums=chips.sums, port=chips.port, array_rate=SUSTAINED, latency=LATENCY,
+            fan_out=float(fan_out), multicast=np.inf,
+        )  # fmt: skip
+    else:
+        cores, shares = _cores(chips, "tensor", way)
+        parts = tensor_parts(
+            cores, chips.rows, chips.columns, chips.tensor_buffer, chips.global_buffer / shares,
+            chips.global_bandwidth / chips.clock / shares, fetched / shares, array_rate=constants.matrix_share,
+            lost=constants.lost,
+        )  # fmt: skip
+    if not isinstance(chips, AnyBoxes):
+        return parts
+    units = np.minimum(chips.unit_rate / chips.clock, parts.cores * parts.arrays * parts.rows * parts.columns)
+    ports = chips.ports if isinstance(chips, ClusterBoxes) else parts.ports
+    corner = {field.name: getattr(parts, field.name) for field in fields(parts)}
+    return BoxParts(
+        **corner, least_rows=chips.least_rows, least_columns=chips.least_columns, unit_rate=parts.array_rate * units,
+        all_ports=ports,
     )  # fmt: skip
 
 
-def _vector(chips: Chips, constants: Constants, way: str) -> VectorParts:
-    cores, shares = _shares(chips, chips.vector_cores, chips.tensor_cores, way)
+def _lanes(chips: AnyChips, constants: Constants, way: str) -> VectorParts:
+    """What vector work runs on."""
+    if isinstance(chips, Clusters):
+        cores, shares, near = chips.clusters, np.ones(len(chips)), chips.registers
+        through = chips.global_width * chips.clock
+    else:
+        cores, shares = _cores(chips, "vector", way)
+        near, through = chips.vector_buffer, chips.global_bandwidth
     return VectorParts(
-        cores, chips.lanes, chips.clock * 6.0 * chips.lanes, np.minimum(constants.kept_row, 0.5 * chips.vector_buffer),
-        chips.clock, chips.global_buffer / shares, chips.global_bandwidth / shares,
-        chips.hbm_bandwidth * constants.vector_hbm_share / shares,
+        cores, chips.lanes, 6.0 * chips.lanes * chips.clock, np.minimum(constants.kept_row, 0.5 * near), chips.clock,
+        chips.global_buffer / shares, through / shares, chips.hbm_bandwidth * constants.vector_hbm_share / shares,
+        chips.lane_rate if isinstance(chips, AnyBoxes) else np.full(len(chips), np.inf),
     )  # fmt: skip
 
 
-def distinct(columns: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int64]]:
+def _distinct(columns: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int64]]:
     """The different rows of some columns, and which of them every row is."""
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -124,67 +180,73 @@ def distinct(columns: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int64]
 
 
 class Costs:
-    """The seconds of works on some chips, each distinct product and vector work once a part.
+    """What works take on some chips, each distinct product and vector work once a part.
 
-    ``mapped``: products by their best mapping, else by what none undercuts.
+    ``mapped``: products by their best mapping, else by what none undercuts; ``way``: all, paired or one core, of chips
+    of cores; ``prices``: joules count, too.
     """
 
-    def __init__(self, chips: Chips, constants: Constants, level: Mapping[str, Any], mapped: bool) -> None:
-        cover(constants.software == 1.0, "a stack's software share on chips of cores")
-        self.chips, self.constants, self.level = chips, constants, level
-        self._product: Callable[[Product, TensorParts], Floats] = exact if mapped else least
-        self._tensor_parts, self._vector_parts = dict[str, Any](), dict[str, Any]()
-        self._known: dict[tuple[Any, str], Floats] = {}
+    def __init__(
+        self, chips: AnyChips, constants: Constants, mapped: bool, way: str = "all", fan_out: int = 0,
+        prices: Prices | None = None,
+    ) -> None:  # fmt: skip
+        of_cores = not isinstance(chips, Clusters)
+        cover(not of_cores or constants.software == 1.0, "a stack's software share on chips of cores")
+        cover(not of_cores or prices is None, "energy on chips of cores")
+        cover(not isinstance(chips, AnyBoxes) or (prices is None and not mapped), "energy in boxes")
+        self.constants, self.way, self.prices, self._mapped = constants, way, prices, mapped
+        arrays, lanes = _arrays(chips, constants, way, fan_out), _lanes(chips, constants, way)
+        rated = chips.clock if constants.rated is None else constants.rated
+        self.peak = 2.0 * arrays.cores * arrays.arrays * arrays.rows * arrays.columns * rated
+        columns, self._array = _distinct([*(getattr(arrays, f.name) for f in fields(arrays)), chips.clock])
+        self._arrays, self._clock = type(arrays)(*columns[:-1]), columns[-1]
+        columns, self._lane = _distinct([getattr(lanes, f.name) for f in fields(lanes)])
+        self._lanes = VectorParts(*columns)
+        self._products, self._vectors = dict[Product, list[Floats]](), dict[Lanes, list[Floats]]()
 
-    def _of_product(self, p: Product, way: str) -> Floats:
-        if way not in self._tensor_parts:
-            every = _tensor(self.chips, self.constants, way)
-            columns, of = distinct([getattr(every, f.name) for f in fields(every)])
-            self._tensor_parts[way] = TensorParts(*columns), of
-        parts, of = self._tensor_parts[way]
-        if (p, way) not in self._known:
-            self._known[p, way] = self._product(p, parts)
-        return np.asarray(self._known[p, way][of])
+    def _product(self, p: Product) -> list[Floats]:
+        """Seconds on every chip; with prices HBM, global, edge and port bytes."""
+        if p not in self._products:
+            if self.prices is None:
+                cycles, moved = (exact if self._mapped else least)(p, self._arrays), []
+            else:
+                cycles, *moved = (exact_bytes if self._mapped else least_bytes)(p, self._arrays)
+            self._products[p] = [cycles / self._clock / self.constants.software, *moved]
+        return [each[self._array] for each in self._products[p]]
 
-    def _of_lanes(self, work: Any, way: str) -> Floats:
-        if way not in self._vector_parts:
-            every = _vector(self.chips, self.constants, way)
-            columns, of = distinct([getattr(every, f.name) for f in fields(every)])
-            self._vector_parts[way] = VectorParts(*columns), of
-        parts, of = self._vector_parts[way]
-        if (work, way) not in self._known:
-            self._known[work, way] = vector_seconds(work, parts)
-        return np.asarray(self._known[work, way][of])
+    def _vector(self, lanes: Lanes) -> list[Floats]:
+        """Seconds on every chip; with prices bytes through the global buffer, and from and to HBM."""
+        if lanes not in self._vectors:
+            more = vector_bytes(lanes, self._lanes) if self.prices is not None else ()
+            self._vectors[lanes] = [vector_seconds(lanes, self._lanes), *more]
+        return [each[self._lane] for each in self._vectors[lanes]]
 
-    def seconds(self, work: Work, way: str) -> Floats:
-        """Seconds of a work on every chip; ``way`` one core, or spread (paired where it is fused)."""
-        count = len(self.chips)
-        if work.core == "none":
-            return np.zeros(count)
-        if work.collective is not None:
-            return np.full(count, collective_seconds(work.collective, self.level))
-        if way == "spread" and work.core == "both":
-            way = "paired"
-        return self.on_cores(work, way)
-
-    def on_cores(self, work: Work, way: str) -> Floats:
-        """Seconds of a work that cores run: on one, on all (``spread``), or on as many of either kind (``paired``)."""
+    def seconds(self, work: Work) -> Floats:
+        """Seconds of a work on every chip; collectives and what no core runs take nothing here."""
+        total = np.zeros(len(self._array))
+        if work.core in NOTHING:
+            return total
         if work.kernel is not None and self.constants.kernels is not None:
-            cover(way == "spread", "measured attention kernels on one core")
-            peak = 2.0 * self.chips.tensor_cores * self.chips.rows * self.chips.columns * self.chips.clock
-            return np.asarray(self.constants.kernels.seconds(work.kernel, peak))
-        total = np.zeros(len(self.chips))
+            cover(self.way == "all", "measured attention kernels on one core")
+            return np.asarray(self.constants.kernels.seconds(work.kernel, self.peak))
         for p in work.products:
-            total = total + self._of_product(self.constants.packed(p), way)
+            total = total + self._product(self.constants.packed(p))[0]
         if work.lanes is not None:
-            total = np.maximum(total, self._of_lanes(work.lanes, way))
+            total = np.maximum(total, self._vector(work.lanes)[0])
         start = self.constants.vector_start_up if work.core == "vector" else self.constants.start_up
-        return np.asarray(start + total)
+        return np.asarray(total + start)
 
-    def both(self, works: Sequence[Work]) -> tuple[Floats, Floats]:
-        """L and P of some works, [works, chips]."""
-        shape = (len(works), len(self.chips))
-        one, spread = np.empty(shape), np.empty(shape)
-        for at, work in enumerate(works):
-            one[at], spread[at] = self.seconds(work, "one core"), self.seconds(work, "spread")
-        return one, spread
+    def joules(self, work: Work) -> Floats:
+        """Joules of a work on every chip."""
+        prices, total = self.prices, np.zeros(len(self._array))
+        if work.core in NOTHING or prices is None:
+            return total
+        total = prices.mac * sum(float(p.batch) * p.m * p.n * p.k for p in work.products)
+        for p in work.products:
+            _, hbm, moved, edge, port = self._product(self.constants.packed(p))
+            total = total + prices.edge * edge + prices.port * port + prices.shared * (moved + hbm) + prices.hbm * hbm
+        if work.lanes is not None:
+            _, moved, fetched = self._vector(work.lanes)
+            total = total + prices.lane * (work.lanes.operations * work.lanes.elements) + prices.vector * moved
+            total = total + prices.shared * (moved + fetched) + prices.hbm * fetched
+        return np.asarray(total)

@@ -20,7 +20,9 @@ bm) / N bytes with bm bn <= room. Room is S / 8 where the next tile starts at on
 the operands that half of the global buffer does not hold.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,10 @@ SUM = 4.0
 """Bytes of a sum: fp32."""
 LATENCY, SUSTAINED = 1000.0, 0.95
 """Cycles of a cluster's first and last bytes, and what its arrays sustain: docs/silicon.md."""
+CORE: Mapping[str, float] = MappingProxyType({
+    "arrays": 1.0, "sums": np.inf, "port": np.inf, "array_rate": 1.0, "latency": 0.0, "lost": 0.0, "fan_out": np.inf,
+    "multicast": MULTICAST,
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +71,64 @@ class TensorParts:
         """Cores that a read of the global buffer reaches."""
         return np.minimum(self.fan_out, self.cores)
 
+    @property
+    def visit(self) -> Floats:
+        """The least rows that a visit of an array takes."""
+        return self.rows
 
-def core_parts(
-    cores: Floats, rows: Floats, columns: Floats, core_buffer: Floats, edge_rate: Floats, array_rate: Floats,
-    lost: Floats, buffer: Floats, global_rate: Floats, hbm_rate: Floats,
+    @property
+    def fill(self) -> Floats:
+        """Cycles of an array's first and last results."""
+        return self.latency + 2 * self.rows + self.columns - 2
+
+    @property
+    def ports(self) -> Floats:
+        """Bytes a cycle through all ports."""
+        return self.cores * self.port
+
+    @property
+    def most_rate(self) -> Floats | float:
+        """Multiply-accumulates a cycle that are known to be exceeded nowhere."""
+        return np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class BoxParts(TensorParts):
+    """The parts of boxes of chips: the high corner, the least rows and columns of a chip, the most
+    multiply-accumulates a cycle, and the most bytes a cycle through all ports."""
+
+    least_rows: Floats
+    least_columns: Floats
+    unit_rate: Floats
+    all_ports: Floats
+
+    @property
+    def visit(self) -> Floats:
+        return self.least_rows
+
+    @property
+    def fill(self) -> Floats:
+        return self.latency + 2 * self.least_rows + self.least_columns - 2
+
+    @property
+    def ports(self) -> Floats:
+        return self.all_ports
+
+    @property
+    def most_rate(self) -> Floats:
+        return self.unit_rate
+
+
+def tensor_parts(
+    cores: Floats, rows: Floats, columns: Floats, operands: Floats, buffer: Floats, global_rate: Floats,
+    hbm_rate: Floats, **more: Floats | float,
 ) -> TensorParts:  # fmt: skip
-    """Cores of one array: sums share the buffer of operands, and no port limits them."""
-    one, never = np.ones(len(cores)), np.full(len(cores), np.inf)
+    """Parts in cycles: rates are bytes a cycle. What is not given is that of a core: one array, sums in the buffer of
+    operands, no port."""
+    wide = {name: np.full(len(cores), more.get(name, usual)) for name, usual in CORE.items()}
     return TensorParts(
-        cores, one, rows, columns, core_buffer, never, edge_rate, never, array_rate, 0.0 * one, lost, never,
-        MULTICAST * one, buffer, global_rate, hbm_rate,
-    )  # fmt: skip
-
-
-def cluster_parts(
-    clusters: Floats, arrays: Floats, rows: Floats, columns: Floats, operands: Floats, sums: Floats, port: Floats,
-    fan_out: Floats, buffer: Floats, width: Floats, hbm_rate: Floats,
-) -> TensorParts:  # fmt: skip
-    """Clusters of arrays, in cycles: ``port``, ``width`` and ``hbm_rate`` are bytes a cycle."""
-    one, never = np.ones(len(clusters)), np.full(len(clusters), np.inf)
-    return TensorParts(
-        clusters, arrays, rows, columns, operands, sums, 2.0 * rows + 6.0 * columns, port, SUSTAINED * one,
-        LATENCY * one, 0.0 * one, fan_out, never, buffer, width, hbm_rate,
+        cores=cores, rows=rows, columns=columns, operands=operands, edge_rate=2.0 * rows + 6.0 * columns,
+        buffer=buffer, global_rate=global_rate, hbm_rate=hbm_rate, **wide,
     )  # fmt: skip
 
 
@@ -99,13 +141,13 @@ def _missing(moved: Moved, half: Floats) -> Floats:
     return np.asarray(moved[0] * (moved[1] > half))
 
 
-def fetched_of(p: Product, parts: TensorParts) -> Floats:
+def _fetched_of(p: Product, parts: TensorParts) -> Floats:
     """Bytes that half of the global buffer does not hold."""
     half = 0.5 * parts.buffer
     return np.asarray(_missing(p.a, half) + _missing(p.b, half) + _missing(p.c, half))
 
 
-def spread_of(room: Floats, m: float, n: float) -> Floats:
+def _spread_of(room: Floats, m: float, n: float) -> Floats:
     """The least of 1 / bm + 1 / bn over bm <= m, bn <= n and bm bn <= room."""
     short, long = min(m, n), max(m, n)
     room = np.maximum(room, 1.0)
@@ -113,12 +155,12 @@ def spread_of(room: Floats, m: float, n: float) -> Floats:
     return np.where(room >= short * short, tall, 2.0 / np.sqrt(room))
 
 
-def least_tiles(p: Product, parts: TensorParts, least_rows: Floats) -> Floats:
-    """Cycles of all arrays together that tiles of a product take, where a visit takes at least ``least_rows``."""
+def _least_tiles(p: Product, parts: TensorParts) -> Floats:
+    """Cycles of all arrays together that tiles of a product take."""
     r, c, m, n, k = parts.rows, parts.columns, float(p.m), float(p.n), float(p.k)
-    outputs = np.minimum(np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)) * np.maximum(k, least_rows)
-    weights = np.ceil(n / c) * np.maximum(m, least_rows)
-    inputs = np.ceil(m / c) * np.maximum(n, least_rows)
+    outputs = np.minimum(np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)) * np.maximum(k, parts.visit)
+    weights = np.ceil(n / c) * np.maximum(m, parts.visit)
+    inputs = np.ceil(m / c) * np.maximum(n, parts.visit)
     held = np.minimum(weights, inputs) * np.ceil(k / r)
     return np.asarray(p.batch * np.minimum(outputs, held))
 
@@ -129,22 +171,22 @@ def least(p: Product, parts: TensorParts) -> Floats:
         return only_written(p, parts.hbm_rate)
     m, n, e = float(p.m), float(p.n), float(p.e)
     outputs, macs = p.batch * m * n, p.batch * m * n * float(p.k)
-    work = least_tiles(p, parts, parts.rows) / (parts.cores * parts.arrays)
-    drain, once = parts.latency + 2 * parts.rows + parts.columns - 2, parts.arrays * parts.rows * parts.columns
+    tiles = _least_tiles(p, parts) / (parts.cores * parts.arrays)
+    work, once = np.maximum(tiles, parts.array_rate * macs / parts.most_rate), parts.arrays * parts.rows * parts.columns
     best = np.full(len(parts), np.inf)
     for bytes_an_output, drains_a_wave in ((8.0, 0.0), (4.0, 1.0)):
         fitting = once if drains_a_wave else np.minimum(once, parts.sums / 8.0)
         room = np.maximum(parts.sums / bytes_an_output, fitting)
-        asked = e * macs * spread_of(room, m, n) / parts.cores
         waves = np.maximum(1.0, outputs / (np.minimum(room, outputs) * parts.cores))
-        busy = (work + drain * (1.0 + drains_a_wave * waves)) / parts.array_rate
-        reads = e * macs * spread_of(room * parts.group, m, n)
-        slower = np.maximum(asked / parts.port, (reads + e * outputs) / parts.global_rate)
+        busy = (work + parts.fill * (1.0 + drains_a_wave * waves)) / parts.array_rate
+        reads = e * macs * _spread_of(room * parts.group, m, n)
+        asked = e * macs * _spread_of(room, m, n)
+        slower = np.maximum(asked / parts.ports, (reads + e * outputs) / parts.global_rate)
         best = np.minimum(best, np.maximum(busy, slower))
         if np.isinf(parts.sums).all():
             break
-    best = np.maximum(best, e * outputs / parts.cores / parts.port)
-    return np.asarray(np.maximum(best, fetched_of(p, parts) / parts.hbm_rate))
+    best = np.maximum(best, e * outputs / parts.ports)
+    return np.asarray(np.maximum(best, _fetched_of(p, parts) / parts.hbm_rate))
 
 
 def written_bytes(p: Product, parts: TensorParts) -> tuple[Floats, ...]:
@@ -161,33 +203,6 @@ def least_bytes(p: Product, parts: TensorParts) -> tuple[Floats, ...]:
     m, n, k, e = float(p.m), float(p.n), float(p.k), float(p.e)
     room = np.maximum(parts.sums / SUM, parts.arrays * parts.rows * parts.columns)
     each = p.batch * e * k * m * n
-    moved = each * spread_of(room * parts.group, m, n) + e * p.batch * m * n
+    moved = each * _spread_of(room * parts.group, m, n) + e * p.batch * m * n
     edge = p.batch * m * n * k * (e / parts.columns + min(e, SUM) / parts.rows)
-    return time, fetched_of(p, parts), moved, edge, each * spread_of(room, m, n)
-
-
-@dataclass(frozen=True, slots=True)
-class BoxParts(TensorParts):
-    """The parts of boxes of chips: the high corner, the least rows and columns of a chip, the most
-    multiply-accumulates a unit of time, and the most bytes through all ports."""
-
-    least_rows: Floats
-    least_columns: Floats
-    unit_rate: Floats
-    ports: Floats
-
-
-def box_least(p: Product, parts: BoxParts) -> Floats:
-    """Time that no mapping on any part of a box undercuts."""
-    if p.batch * p.m * p.n * p.k == 0:
-        return only_written(p, parts.hbm_rate)
-    m, n, e = float(p.m), float(p.n), float(p.e)
-    outputs, macs = p.batch * m * n, p.batch * m * n * float(p.k)
-    tiles = least_tiles(p, parts, parts.least_rows) / (parts.cores * parts.arrays)
-    fill = parts.latency + 2 * parts.least_rows + parts.least_columns - 2
-    busy = np.maximum(tiles / parts.array_rate, macs / parts.unit_rate) + fill / parts.array_rate
-    room = np.maximum(parts.sums / SUM, parts.arrays * parts.rows * parts.columns)
-    asked, reads = e * macs * spread_of(room, m, n), e * macs * spread_of(room * parts.group, m, n)
-    moved = np.maximum(asked / parts.ports, (reads + e * outputs) / parts.global_rate)
-    slowest = np.maximum(np.maximum(busy, moved), fetched_of(p, parts) / parts.hbm_rate)
-    return np.asarray(slowest * (1 - 1e-12))
+    return time, _fetched_of(p, parts), moved, edge, each * _spread_of(room, m, n)

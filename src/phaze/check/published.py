@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .certified import PUBLISHED_PLAN, plan_batch
 from .graphs import Graph, Pass, graph_of
 from .job import Job
+from .network import Network, collective, neighbours, network_of
 from .operators import Constants, Costs, constants_of
 from .placements import Cuts, cuts_of, least_batch, stages_of
 from .plan_graph import LayerSeconds
@@ -23,10 +24,33 @@ from .reading import cover, listed, only, require, whole
 from .schedules import Multiplier, ideals_of, least, makespan, multiplier_of, order_of, series, shortest_path
 from .space import Chips
 from .stages import published_job
+from .works import Work
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Entries = dict[tuple[int, int], tuple[Multiplier, ...]]
+
+
+class Ways:
+    """Works on chips of cores: seconds on one core, and spread over all; a fused one over as many of either kind."""
+
+    def __init__(self, chips: Chips, constants: Constants, network: Network, mapped: bool) -> None:
+        self.chips, self.network = chips, network
+        self.one = Costs(chips, constants, mapped, "one core")
+        self.spread, self.paired = Costs(chips, constants, mapped), Costs(chips, constants, mapped, "paired")
+
+    def both(self, works: Sequence[Work]) -> tuple[Floats, Floats]:
+        """Seconds on one core and spread, [works, chips]."""
+        one, spread = np.zeros((len(works), len(self.chips))), np.zeros((len(works), len(self.chips)))
+        for at, work in enumerate(works):
+            if work.collective is not None:
+                kind, size, group, *_ = work.collective
+                members = neighbours(self.network, group)
+                one[at] = spread[at] = collective(self.network, kind, members, np.array([float(size)]), group)
+            else:
+                one[at] = self.one.seconds(work)
+                spread[at] = (self.paired if work.core == "both" else self.spread).seconds(work)
+        return one, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +61,7 @@ class Model:
     name: str
     job: Job
     constants: Constants
-    level: Mapping[str, Any]
+    network: Network
     graphs: tuple[Graph, ...]
     ways: tuple[tuple[int, str], ...]
     entries: tuple[Entries, ...]
@@ -56,7 +80,7 @@ class Model:
         plan = only(said, "answer.models", (*PUBLISHED_PLAN, "schedules"))
         at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         require((at, plan["recompute"]) in self.ways, "answer: the problem has no such configuration")
-        graph, costs = self.graphs[at], Costs(chip, self.constants, self.level, True)
+        graph, costs = self.graphs[at], Ways(chip, self.constants, self.network, True)
         cores = {"tensor": int(chip.tensor_cores[0]), "vector": int(chip.vector_cores[0])}
         times = np.zeros((2, len(graph.layers), 1))
         nothing = np.zeros_like(times[0])
@@ -72,7 +96,7 @@ class Model:
     def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [ways, chips]; 0 where ``known`` reaches the goal."""
         found, mapped = np.zeros(known.shape), step in ("mappings", "ideals")
-        whole = Costs(chips, self.constants, self.level, mapped)
+        whole = Ways(chips, self.constants, self.network, mapped)
         for at in range(len(self.graphs)):
             ways = [w for w, (graph, _) in enumerate(self.ways) if graph == at]
             index = np.flatnonzero((known[ways] < goal).any(axis=0)) if ways else np.zeros(0, np.int64)
@@ -81,7 +105,7 @@ class Model:
             some, costs = chips, whole
             if len(index) < len(chips):
                 some = chips.taken(index)
-                costs = Costs(some, self.constants, self.level, mapped)
+                costs = Ways(some, self.constants, self.network, mapped)
             forward, backward = self.layer_bounds(at, some, step, costs)
             for way in ways:
                 for place in np.unique(memory[index]).tolist():
@@ -91,11 +115,7 @@ class Model:
                         found[way, index[mine]] = least_batch(self.cuts[way][place], *times, goals, step == "floors")
         return found
 
-    def least(self, way: int, memory: int, times: tuple[Floats, Floats], goal: Floats, cheap: bool) -> Floats:
-        """What no plan of a configuration undercuts with layers of these seconds."""
-        return least_batch(self.cuts[way][memory], *times, goal, cheap)
-
-    def layer_bounds(self, at: int, chips: Chips, step: str, costs: Costs) -> tuple[Floats, Floats]:
+    def layer_bounds(self, at: int, chips: Chips, step: str, costs: Ways) -> tuple[Floats, Floats]:
         """What no schedule of the layers of a graph undercuts, [layers, chips], both passes."""
         graph, found = self.graphs[at], np.zeros((2, len(self.graphs[at].layers), len(chips)))
         cores = {"tensor": chips.tensor_cores, "vector": chips.vector_cores}
@@ -157,9 +177,7 @@ def model_of(
     require(bool(ways), "problem.json: a model has no configuration")
     stages = [stages_of(graph) for graph in fused]
     cuts = [tuple(cuts_of(stages[graph], job, again, float(size)) for size in memories) for graph, again in ways]
-    cluster = machine["cluster"]
-    level = {**cluster["levels"][0], "library": cluster.get("library", "any")}
     return Model(
-        str(table["name"]), job, constants, level,
+        str(table["name"]), job, constants, network_of(machine["cluster"], "ideal"),
         tuple(fused), tuple(ways), tuple(entries), tuple(cuts),
     )  # fmt: skip

@@ -12,7 +12,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class VectorParts:
-    """One array a field: cores, their lanes and buffers, the longest row they keep, and the memories' shares."""
+    """One array a field: cores, their lanes and buffers, the longest row they keep, and the memories' shares; lane
+    operations a second that are known to be exceeded nowhere."""
 
     cores: Floats
     lanes: Floats
@@ -22,6 +23,7 @@ class VectorParts:
     buffer: Floats
     global_rate: Floats
     hbm_rate: Floats
+    lane_rate: Floats
 
 
 def _steps(work: Lanes, parts: VectorParts) -> Floats:
@@ -62,11 +64,7 @@ def vector_bytes(work: Lanes, parts: VectorParts) -> tuple[Floats, Floats]:
 def vector_seconds(work: Lanes, parts: VectorParts) -> Floats:
     """Seconds on every part, without start-up."""
     moved, fetched = vector_bytes(work, parts)
-    found = np.maximum(work.operations * _steps(work, parts) / parts.clock, moved / (parts.cores * parts.core_rate))
-    return np.asarray(np.maximum(found, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate)))
-
-
-def box_lanes(work: Lanes, parts: VectorParts, most: Floats) -> Floats:
-    """Seconds that vector work takes at least on every box, with at most so many lane operations a second in all."""
-    moved = sum(size for size, _ in (*work.reads, *work.writes))
-    return np.maximum(vector_seconds(work, parts), max(work.operations * work.elements, moved / 6.0) / most)
+    once = sum(size for size, _ in (*work.reads, *work.writes))
+    busy = np.maximum(work.operations * _steps(work, parts) / parts.clock, moved / (parts.cores * parts.core_rate))
+    busy = np.maximum(busy, max(work.operations * work.elements, once / 6.0) / parts.lane_rate)
+    return np.asarray(np.maximum(busy, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate)))
