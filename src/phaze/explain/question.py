@@ -19,8 +19,8 @@ from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
 from phaze.search.answer import BestDesign, best_of
 from phaze.search.baseline import scale_for
+from phaze.search.boxes.grid import BoxGrid
 from phaze.search.boxes.opening import is_boxed
-from phaze.search.boxes.views import AnyGrid
 from phaze.search.chips import SpaceChips
 from phaze.search.configurations import configuration_names, plan_found
 from phaze.search.engine import workers
@@ -160,7 +160,7 @@ def best_with(
     job: SearchJob,
     scale: Scale,
     processes: int,
-    opened: SpaceChips | AnyGrid | None = None,
+    opened: SpaceChips | BoxGrid | None = None,
     shared: Shared | None = None,
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the run."""

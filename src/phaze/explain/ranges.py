@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phaze.explain.question import Found, Question, best_with, gain, score_on
-from phaze.search.boxes.views import AnyGrid, grid_for
+from phaze.search.boxes.grid import BoxGrid, box_grid
 from phaze.search.changed_network import levels_of, with_bandwidths
 from phaze.search.chips import SpaceChips
 from phaze.search.factors import Factors
@@ -78,12 +78,12 @@ def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, Sp
     return job, question.opened.scaled(by)
 
 
-def searched(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips | AnyGrid]:
+def searched(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips | BoxGrid]:
     """The same, as a search takes it: of a space in boxes all of it, not the chips that they left."""
     if not question.boxed:
         return scaled(question, factors)
     job, by = _changed(question, factors)
-    return job, grid_for(job.space, by)
+    return job, box_grid(job.space, by)
 
 
 def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: bool) -> tuple[float, Found | None]:

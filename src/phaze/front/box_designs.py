@@ -19,8 +19,8 @@ from phaze.front.measures import limit_of
 from phaze.front.metrics import Metric, RequestedMetrics
 from phaze.front.order import closed, steps
 from phaze.search.boxes.box_bounds import BoxQuestion, box_times, box_values
-from phaze.search.boxes.box_grid import Boxes
-from phaze.search.boxes.views import AnyCorners
+from phaze.search.boxes.corners import Corners, corners_of
+from phaze.search.boxes.grid import Boxes
 from phaze.search.objective import Objective, Rates, Scale
 from phaze.search.rates import rates_of
 from phaze.search.state import TIE
@@ -41,7 +41,7 @@ class FrontBoxes:
 
     def pruned(self, boxes: Boxes) -> Flags:
         """Which boxes hold no design of the front but those that are known."""
-        corners = self.question.view.corners(boxes)
+        corners = corners_of(self.question.grid, boxes)
         lower, out = self._known(corners)
         found = np.asarray(out.all(axis=0))
         some = np.flatnonzero(~found)
@@ -49,7 +49,7 @@ class FrontBoxes:
             found[some] = self._closed(boxes.taken(some), corners.taken(some), lower[:, :, some], out[:, some])
         return found
 
-    def _known(self, corners: AnyCorners) -> tuple[Floats, Flags]:
+    def _known(self, corners: Corners) -> tuple[Floats, Flags]:
         """Lower bounds [metrics measured, memories, boxes], those of a run zero, and what is above a limit on what is
         known of it [memories, boxes]."""
         sizes = [self.question.job.hbm_bytes[at] for at in self.question.memories]
@@ -64,12 +64,12 @@ class FrontBoxes:
                 out |= known_of(metric, corners, sizes) > value * (1 + TIE)
         return lower, out
 
-    def _closed(self, boxes: Boxes, corners: AnyCorners, lower: Floats, out: Flags) -> Flags:
+    def _closed(self, boxes: Boxes, corners: Corners, lower: Floats, out: Flags) -> Flags:
         question, asked = self.question, self.asked
         job, every = question.job, np.ones(len(boxes), np.bool_)
-        rated, sizes, devices = corners.rated(), list(job.hbm_bytes), job.models[0].training.devices
+        sizes, devices = list(job.hbm_bytes), job.models[0].training.devices
         kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
-        each = [rates_of(Objective(kind), rated, sizes, devices) for kind in kinds]
+        each = [rates_of(Objective(kind), corners, sizes, devices) for kind in kinds]
         rates = [Rates(one.rate[list(question.memories)], one.weight, one.delays) for one in each]
         measured, cuts = list(zip(rates, self.scales, strict=True)), self._cuts(lower)
         times, reach = box_times(question, boxes), (cuts.max(axis=0), cuts.min(axis=0))
@@ -113,11 +113,10 @@ class FrontBoxes:
         return np.asarray(((beyond | own).reshape(out.shape) | out).all(axis=0))
 
 
-def known_of(metric: Metric, corners: AnyCorners, sizes: list[int]) -> Floats:
+def known_of(metric: Metric, corners: Corners, sizes: list[int]) -> Floats:
     """What no chip of boxes is below in a metric that is known of it, with each memory, [memories, boxes]."""
     if metric.name in ("price", "embodied"):
-        rated = corners.rated()
-        making = rated.making_usd if metric.name == "price" else rated.making_kgco2e
+        making = corners.making_usd if metric.name == "price" else corners.making_kgco2e
         return np.stack([making(size) for size in sizes])
-    values = corners.area_mm2 if metric.name == "area" else corners.least_w
+    values = corners.area_mm2 if metric.name == "area" else corners.rated_w
     return np.broadcast_to(values, (len(sizes), len(values)))

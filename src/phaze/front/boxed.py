@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from phaze.front.box_designs import FrontBoxes
 from phaze.front.state import FrontState
 from phaze.search.boxes.box_bounds import BoxQuestion
-from phaze.search.boxes.box_grid import numbers_of
+from phaze.search.boxes.grid import BoxGrid, numbers_of
 from phaze.search.boxes.opening import chips_numbered, unlooked
 from phaze.search.boxes.searching import NOTE, steps_from
-from phaze.search.boxes.views import AnyGrid
 from phaze.search.boxes.walk import chips_left
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import Deadline, OutOfTime
@@ -125,28 +124,28 @@ def front_boxes(
 ) -> FrontState:
     """The front; ``against`` holds boxes against the designs of a state, until a moment. Where the time is up before
     all boxes are bounded, it is that of the coarse grid, all other chips open."""
-    view, left = question.view, _noted(journal)
+    grid, left = question.grid, _noted(journal)
     if left is None:
         kept, gap = _Remembered(), max(question.job.gap, NEARLY)
-        first = _of(view, front_chips, kept, coarse(view.shape, COARSE), gap, question.deadline.is_set)
+        first = _of(grid, front_chips, kept, coarse(grid.shape, COARSE), gap, question.deadline.is_set)
         if first.stopped:
             return _unlooked(question, first)
         try:
-            top = _climbed(view, front_chips, kept, first, gap)
-            places = chips_left(view, against(top, first.deadline).pruned)
+            top = _climbed(grid, front_chips, kept, first, gap)
+            places = chips_left(grid, against(top, first.deadline).pruned)
         except OutOfTime:
             first.stopped = True
             return _unlooked(question, first)
-        left = _Left(designs_of(top), tuple(numbers_of(view, places).tolist()))
+        left = _Left(designs_of(top), tuple(numbers_of(grid, places).tolist()))
         if not left.designs and not left.numbers:
             return _unlooked(question, first)
         if journal is not None:
             journal.note(NOTE, json.dumps(left.document(), separators=(",", ":")))
     numbers = np.array([*left.numbers, *(number for _, number in left.designs)], np.int64)
-    chips = chips_numbered(view.space, numbers, view.factors)
+    chips = chips_numbered(grid.space, numbers, grid.factors)
     found = [(memory, chips.index_of(number)) for memory, number in left.designs]
     units = [memory * len(chips) + index for memory, index in found if index is not None]
-    own = None if journal is None else UnitJournal(journal, chips, prod(view.shape))
+    own = None if journal is None else UnitJournal(journal, chips, prod(grid.shape))
     state = front_chips(chips, own, units, question.job.gap, True)
     done = [state.evaluated.get(unit) for unit in units]
     # Without the designs that closed them boxes are as if nobody had looked.
@@ -156,24 +155,24 @@ def front_boxes(
 
 
 def _of(
-    view: AnyGrid, front_chips: FrontChips, kept: _Remembered, numbers: Integers, gap: float, last: bool = False
+    grid: BoxGrid, front_chips: FrontChips, kept: _Remembered, numbers: Integers, gap: float, last: bool = False
 ) -> FrontState:
     """The front of some chips by number; ``last``: it may be the answer."""
-    chips = chips_numbered(view.space, numbers, view.factors, counted=False)
-    return front_chips(chips, UnitJournal(kept, chips, prod(view.shape)), [], gap, last)
+    chips = chips_numbered(grid.space, numbers, grid.factors, counted=False)
+    return front_chips(chips, UnitJournal(kept, chips, prod(grid.shape)), [], gap, last)
 
 
-def _climbed(view: AnyGrid, front_chips: FrontChips, kept: _Remembered, first: FrontState, gap: float) -> FrontState:
+def _climbed(grid: BoxGrid, front_chips: FrontChips, kept: _Remembered, first: FrontState, gap: float) -> FrontState:
     """A front that no chip a step away changes by more than a gap, or that some rounds found."""
-    top, looked = first, coarse(view.shape, COARSE)
+    top, looked = first, coarse(grid.shape, COARSE)
     for _ in range(ROUNDS if len(first.archive.numbers) else 0):
         own = np.unique([number for _, number in designs_of(top)])
-        places = np.stack(np.unravel_index(own, view.shape), axis=1)
-        near = np.unique(numbers_of(view, np.concatenate([steps_from(place, view.shape) for place in places])))
+        places = np.stack(np.unravel_index(own, grid.shape), axis=1)
+        near = np.unique(numbers_of(grid, np.concatenate([steps_from(place, grid.shape) for place in places])))
         fresh = np.setdiff1d(near, looked)
         if not len(fresh):
             break
-        state = _of(view, front_chips, kept, np.union1d(own, fresh), gap)
+        state = _of(grid, front_chips, kept, np.union1d(own, fresh), gap)
         if designs_of(state) == designs_of(top):
             break
         top, looked = state, np.union1d(looked, fresh)
@@ -211,9 +210,9 @@ def designs_of(state: FrontState) -> tuple[Place, ...]:
 
 def _unlooked(question: BoxQuestion, first: FrontState) -> FrontState:
     """A front of some chips, all others of the space open."""
-    view, numbers = question.view, first.opened.numbers
+    grid, numbers = question.grid, first.opened.numbers
     first.job = question.job
-    first.opened = chips_numbered(view.space, np.empty(0, np.int64) if numbers is None else numbers, view.factors)
+    first.opened = chips_numbered(grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors)
     first.boxed = unlooked(first.opened)
     return first
 

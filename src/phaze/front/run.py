@@ -25,8 +25,8 @@ from phaze.front.order import undominated
 from phaze.front.state import FrontState, front_state
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion
+from phaze.search.boxes.grid import box_grid
 from phaze.search.boxes.opening import is_boxed
-from phaze.search.boxes.views import grid_for
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
 from phaze.search.finer_bounds import bounds_on, raise_open
@@ -151,7 +151,7 @@ def front(
             Front(job, asked, scales, engine, deadline), enumerate_space(job.space), journal, watch, ending
         )
     memories, shared = tuple(memories_of(job, asked)), Shared()
-    question = BoxQuestion(job, scales[0], grid_for(job.space), memories, deadline)
+    question = BoxQuestion(job, scales[0], box_grid(job.space), memories, deadline)
 
     def against(state: FrontState, until: Deadline) -> FrontBoxes:
         own = replace(question, deadline=until)

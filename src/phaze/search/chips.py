@@ -19,7 +19,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.ownership import GB, load_terms
 from phaze.hardware.power import power_at
-from phaze.hardware.silicon.design import EnergyModel, NodeEnergy, changed_chip, designed
+from phaze.hardware.silicon.design import EnergyModel, changed_chip, designed
 from phaze.search import space_chip
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import (
@@ -70,8 +70,7 @@ class SpaceChips:
     @property
     def energy(self) -> EnergyModel:
         """The energies of its chips."""
-        technology = self.space.technology
-        return NodeEnergy(technology) if self.space.of_clusters else technology.energy
+        return self.space.energy
 
     @property
     def link_bytes_per_s(self) -> Floats:

@@ -92,13 +92,18 @@ def die_areas(chips: ChipColumns, area_mm2: Floats) -> Floats:
     return np.maximum(area_mm2, edge_areas(chips.stacks))
 
 
-def price_usd(space: Space, chips: ChipColumns, area_mm2: Floats, hbm_bytes: int = 0) -> Floats:
-    """What making every chip takes; of clusters with their own memory, of cores with that much."""
+def price_usd(
+    space: Space, chips: ChipColumns, area_mm2: Floats, hbm_bytes: int = 0, step_mm2: float | None = None
+) -> Floats:
+    """What making every chip takes; of clusters with their own memory, of cores with that much. Dies that are priced
+    one by one may be rounded down to steps, so that few differ."""
     terms, technology = load_terms(), space.technology
     if not space.of_clusters:
         return making_usd(area_mm2, space.base.silicon.dies, technology.fab, terms, hbm_bytes)
-    generation = space.accelerator.hbm.generation or ""
-    return making_columns(chips, die_areas(chips, area_mm2), generation, terms, technology)
+    generation, dies_mm2 = space.accelerator.hbm.generation or "", die_areas(chips, area_mm2)
+    if step_mm2 is not None:
+        dies_mm2 = np.floor(dies_mm2 / step_mm2) * step_mm2
+    return making_columns(chips, dies_mm2, generation, terms, technology)
 
 
 def _in_area(space: Space, chips: ChipColumns, area_mm2: Floats, budget: float) -> Flags:

@@ -24,9 +24,9 @@ from phaze.schedule.solved import SolvedSchedules
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
 from phaze.search.bounds.model_bounds import CHEAP, model_floors, no_floors
 from phaze.search.bounds.part_loads import counts_parts
+from phaze.search.boxes.grid import BoxGrid
 from phaze.search.boxes.opening import box_question, is_boxed
 from phaze.search.boxes.searching import search_boxes
-from phaze.search.boxes.views import AnyGrid
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
@@ -241,7 +241,7 @@ def search(
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
-    opened: SpaceChips | AnyGrid | None = None,
+    opened: SpaceChips | BoxGrid | None = None,
     deadline: Deadline | None = None,
 ) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
@@ -252,7 +252,7 @@ def search(
     chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
     """
     deadline = after(job.limit_s) if deadline is None else deadline
-    if isinstance(opened, AnyGrid) or (opened is None and is_boxed(job.space)):
+    if isinstance(opened, BoxGrid) or (opened is None and is_boxed(job.space)):
 
         def some(chips: SpaceChips, kept: Journal | None, listed: float) -> SearchState:
             return _search_chips(job, scale, chips, engine, kept, watch, None, deadline, listed)

@@ -34,7 +34,7 @@ from phaze.hardware.columns import ChipColumns
 from phaze.hardware.files import ClusterFile
 from phaze.hardware.library import load_core_chip, read
 from phaze.hardware.silicon.chip import MULTICAST, Accelerator
-from phaze.hardware.silicon.design import load_cluster_chip
+from phaze.hardware.silicon.design import EnergyModel, NodeEnergy, load_cluster_chip
 from phaze.hardware.technology import Technology
 from phaze.search.axes import real_points, whole_points
 from phaze.search.space_file import ClusterKeepTable, ClusterSpaceFile, KeepTable, SpaceFile
@@ -91,6 +91,11 @@ class Space:
     def stack_bytes_per_s(self) -> float:
         """Its bandwidth."""
         return self.accelerator.hbm.bandwidth_bytes_per_s / self.accelerator.hbm.stacks
+
+    @property
+    def energy(self) -> EnergyModel:
+        """The energies of its chips."""
+        return NodeEnergy(self.technology) if self.of_clusters else self.technology.energy
 
     @property
     def own_links(self) -> bool:

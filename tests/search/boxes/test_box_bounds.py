@@ -6,19 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from phaze.evaluate.layer_times import layer_works
 from phaze.hardware.stack import ScheduleRule
-from phaze.search.baseline import scale_for
-from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
-from phaze.search.boxes.box_grid import Boxes, BoxGrid, box_grid, halves, trimmed
-from phaze.search.boxes.box_works import box_joules, box_layer_works
-from phaze.search.energy import layer_floors
-from phaze.search.finer_bounds import bounds_on, finer_times
+from phaze.search.boxes.corners import corners_of
+from phaze.search.boxes.grid import Boxes, BoxGrid, box_grid, halves, trimmed
+from phaze.search.chips import as_chips
 from phaze.search.objective import KINDS, Kind, Objective
-from phaze.search.run import begin
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob
-from tests.search.made import GIB, exact_score, small_space, traced_task
+from tests.search.boxes.bounded import check_bounds
+from tests.search.made import GIB, small_space, traced_task
 from tests.search.made_cluster import cluster_task
 
 RULES: tuple[ScheduleRule, ...] = ("icml24", "serial", "companions", "links", "overlap")
@@ -35,15 +31,15 @@ def _space() -> Space:
     )  # fmt: skip
 
 
-def _boxes(view: BoxGrid, seed: int, count: int) -> tuple[Boxes, Integers]:
+def _boxes(grid: BoxGrid, seed: int, count: int) -> tuple[Boxes, Integers]:
     """Random boxes that hold a random chip of the space, and the chips' places."""
-    rng, sizes = np.random.default_rng(seed), np.array(view.shape)
+    rng, sizes = np.random.default_rng(seed), np.array(grid.shape)
     places = (rng.random((count * 8, len(sizes))) * sizes).astype(np.int64)
-    places = places[view.least_areas(places, places) <= view.budget_mm2][:count]
+    places = places[grid.least_dies(Boxes(places, places)) <= grid.budget_mm2][:count]
     reach = rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5)
     low = np.maximum(places - reach, 0)
     high = np.minimum(places + rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5), sizes - 1)
-    return trimmed(view, Boxes(low, high)), places
+    return trimmed(grid, Boxes(low, high)), places
 
 
 def _tasks(rule: ScheduleRule) -> ModelTask:
@@ -53,37 +49,11 @@ def _tasks(rule: ScheduleRule) -> ModelTask:
 
 
 def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int) -> int:
-    space, task = _space(), _tasks(rule)
-    job = SearchJob("boxes", (task,), space, (GIB,), Objective(kind), 0.0, "boxes")
-    scale, view = scale_for(job), box_grid(space)
-    boxes, places = _boxes(view, seed, count)
+    grid = box_grid(_space())
+    job = SearchJob("boxes", (_tasks(rule),), grid.space, (GIB,), Objective(kind), 0.0, "boxes")
+    boxes, places = _boxes(grid, seed, count)
     assert (boxes.low <= places).all() and (places <= boxes.high).all()
-    corners, chips = view.corners(boxes), view.opened(view.chips(places), view.least_areas(places, places))
-    arrays, virtual = chips.arrays(), corners.boxes()
-    assert corners.kept().all()
-    slack = 1 + 1e-12
-    assert (corners.area_mm2 <= chips.area_mm2 * slack).all() and (corners.least_w <= chips.design_w() * slack).all()
-    for making in ("making_usd", "making_kgco2e"):
-        assert (getattr(corners.rated(), making)(GIB) <= getattr(chips, making)(GIB) * slack).all()
-    for graph in task.graphs:
-        constants = task.training.constants
-        low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)
-        for name in ("one_core_s", "spread_s", "hbm_s"):
-            assert (getattr(low, name) <= getattr(true, name) * (1 + 1e-12)).all(), name
-        least_j = box_joules(graph, virtual, constants, chips.energy)
-        assert (least_j <= layer_floors(graph, arrays, constants, chips.energy) * (1 + 1e-12)).all()
-    question = BoxQuestion(job, scale, view, (0,))
-    everything = np.ones(len(boxes), np.bool_)
-    state = begin(job, chips, scale)
-    index = np.arange(len(chips))
-    state.set_bounds(bounds_on(state, index, finer_times(state, index), [1e9], general=True))
-    truth = state.scores()
-    for finer in (False, True):
-        found = box_scores(question, box_times(question, boxes), 0.0, 1e12, everything, finer)
-        # The antichain dual is greedy: a box may have a better one than a chip in it, but no better than its schedule.
-        for at in np.flatnonzero(found > truth * (1 + 1e-9)).tolist():
-            assert found[at] <= exact_score(job, scale, chips, at, 0) * (1 + 1e-9)
-        assert (found > 0).all()
+    check_bounds(job, grid, boxes, as_chips(grid.space, grid.chips(places)))
     return len(boxes)
 
 
@@ -101,10 +71,10 @@ def test_no_chip_of_many_undercuts_its_box(rule: ScheduleRule) -> None:
 
 
 def test_halves_cover_their_box() -> None:
-    view = box_grid(_space())
-    boxes, _ = _boxes(view, 3, 50)
+    grid = box_grid(_space())
+    boxes, _ = _boxes(grid, 3, 50)
     split = boxes.taken(~boxes.alone)
-    cut = halves(view, split)
+    cut = halves(grid, split)
     assert cut.sizes.sum() == split.sizes.sum()
     first, second = cut.taken(slice(0, len(split))), cut.taken(slice(len(split), None))
     apart = (first.high < second.low).any(axis=1)
@@ -112,13 +82,13 @@ def test_halves_cover_their_box() -> None:
 
 
 def test_what_is_trimmed_is_too_large() -> None:
-    view = box_grid(_space())
+    grid = box_grid(_space())
     rng = np.random.default_rng(1)
-    low = (rng.random((40, len(view.shape))) * np.array(view.shape) * 0.5).astype(np.int64)
-    boxes = Boxes(low, np.broadcast_to(np.array(view.shape) - 1, low.shape).copy())
-    boxes = boxes.taken(view.corners(boxes).kept())
-    cut = trimmed(view, boxes)
+    low = (rng.random((40, len(grid.shape))) * np.array(grid.shape) * 0.5).astype(np.int64)
+    boxes = Boxes(low, np.broadcast_to(np.array(grid.shape) - 1, low.shape).copy())
+    boxes = boxes.taken(corners_of(grid, boxes).kept())
+    cut = trimmed(grid, boxes)
     for _ in range(20):
         inside = (boxes.low + rng.random(boxes.low.shape) * (boxes.high - boxes.low + 1)).astype(np.int64)
         lost = (inside > cut.high).any(axis=1)
-        assert (view.least_areas(inside, inside)[lost] > view.budget_mm2).all()
+        assert (grid.least_dies(Boxes(inside, inside))[lost] > grid.budget_mm2).all()

@@ -6,25 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from phaze.evaluate.layer_times import layer_works
 from phaze.hardware.power import power_at
 from phaze.hardware.stack import ScheduleRule
-from phaze.search.baseline import scale_for
-from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
-from phaze.search.boxes.box_grid import Boxes, numbers_of, trimmed
-from phaze.search.boxes.box_works import box_joules, box_layer_works
-from phaze.search.boxes.cluster_grid import ClusterGrid, cluster_grid
 from phaze.search.boxes.counts import count_left_out
+from phaze.search.boxes.grid import Boxes, BoxGrid, box_grid, numbers_of, trimmed
 from phaze.search.boxes.walk import first_boxes, inside
 from phaze.search.chips import SpaceChips, enumerate_space, kept_at
-from phaze.search.energy import layer_floors
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import clock_powers
-from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.objective import KINDS, Kind
-from phaze.search.run import begin
 from phaze.search.space import Space
-from tests.search.made import exact_score
+from tests.search.boxes.bounded import check_bounds
 from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import silicon_job, silicon_space
 
@@ -45,58 +37,26 @@ def _space() -> Space:
     )  # fmt: skip
 
 
-def _boxes(view: ClusterGrid, seed: int, count: int) -> tuple[Boxes, SpaceChips]:
+def _boxes(grid: BoxGrid, seed: int, count: int) -> tuple[Boxes, SpaceChips]:
     """Random boxes that hold a random chip of the space, and the chips."""
-    rng, sizes = np.random.default_rng(seed), np.array(view.shape)
-    kept = kept_at(view.space, np.unique(rng.integers(0, sizes.prod(), count * 40)))
+    rng, sizes = np.random.default_rng(seed), np.array(grid.shape)
+    kept = kept_at(grid.space, np.unique(rng.integers(0, sizes.prod(), count * 40)))
     chosen = np.sort(rng.permutation(len(kept))[:count])
     assert kept.numbers is not None
     numbers = kept.numbers[chosen]
-    places = np.stack(np.unravel_index(numbers, view.shape), axis=1).astype(np.int64)
+    places = np.stack(np.unravel_index(numbers, grid.shape), axis=1).astype(np.int64)
     reach = [rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.4) for _ in range(2)]
     low, high = np.maximum(places - reach[0], 0), np.minimum(places + reach[1], sizes - 1)
-    boxes = trimmed(view, Boxes(low, high))
+    boxes = trimmed(grid, Boxes(low, high))
     assert (boxes.low <= places).all() and (places <= boxes.high).all()
-    return boxes, kept.taken(chosen).scaled(view.factors)
+    return boxes, kept.taken(chosen)
 
 
 def _check(rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Factors = AS_THEY_ARE) -> int:
     task = cluster_task("gpt", widths=(2,), microbatches=(1,), schedule=rule, devices=8)
-    job = silicon_job((task,), _space(), kind)
-    view, task = cluster_grid(_space(), factors), job.models[0]
-    boxes, chips = _boxes(view, seed, count)
-    corners, found = view.corners(boxes), chips
-    slack = 1 + 1e-12
-    assert corners.kept().all()
-    assert (corners.area_mm2 <= found.area_mm2 * slack).all() and (corners.most_mm2 * slack >= found.area_mm2).all()
-    assert (corners.die_mm2 <= found.die_mm2 * slack).all() and (corners.least_w <= chips.design_w() * slack).all()
-    held = found.held_hz * factors.clock
-    assert (corners.least_hz <= held * slack).all() and (held <= corners.held_hz * slack).all()
-    assert (held * found.chips.clusters * found.chips.macs <= corners.unit_rate * slack).all()
-    assert (held * found.chips.clusters * found.chips.lanes <= corners.lane_rate * slack).all()
-    assert (found.chips.clusters * found.chips.port <= corners.ports).all()
-    rated = corners.rated()
-    assert (rated.static_w() <= chips.static_w() * slack).all() and (rated.making_usd(0) <= chips.making_usd(0)).all()
-    assert (rated.making_kgco2e(0) <= chips.making_kgco2e(0) * slack).all()
-    arrays, virtual = chips.arrays(), corners.boxes()
-    for graph in task.graphs:
-        constants = task.training.constants
-        low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)
-        for name in ("one_core_s", "spread_s", "hbm_s"):
-            assert (getattr(low, name) <= getattr(true, name) * slack).all(), name
-        least_j = box_joules(graph, virtual, constants, chips.energy)
-        assert (least_j <= layer_floors(graph, arrays, constants, chips.energy) * slack).all()
-    scale, memories = scale_for(job), tuple(range(len(job.hbm_bytes)))
-    question, every = BoxQuestion(job, scale, view, memories), np.ones(len(boxes), np.bool_)
-    state, index = begin(job, chips, scale), np.arange(len(chips))
-    state.set_bounds(bounds_on(state, index, finer_times(state, index), [1e9], general=True))
-    truth = state.scores()
-    for finer in (False, True):
-        scores = box_scores(question, box_times(question, boxes), 0.0, 1e12, every, finer)
-        for at in np.flatnonzero(scores > truth * (1 + 1e-9)).tolist():  # by a better dual, not by more than is true
-            least = min(exact_score(job, scale, chips, at, memory) for memory in memories)
-            assert scores[at] <= least * (1 + 1e-9)
-        assert (scores > 0).all()
+    grid = box_grid(_space(), factors)
+    boxes, chips = _boxes(grid, seed, count)
+    check_bounds(silicon_job((task,), grid.space, kind), grid, boxes, chips)
     return len(boxes)
 
 
@@ -114,19 +74,19 @@ def test_no_chip_of_many_clusters_undercuts_its_box(rule: ScheduleRule) -> None:
 
 
 def test_boxes_of_clusters_lose_no_chip_of_their_space() -> None:
-    view = cluster_grid(silicon_space(clusters=[2, 3, 5, 8, 16], arrays=[1, 2, 3], lanes=[128, 512], rows=[16, 32, 64]))
-    boxes = first_boxes(view)
+    grid = box_grid(silicon_space(clusters=[2, 3, 5, 8, 16], arrays=[1, 2, 3], lanes=[128, 512], rows=[16, 32, 64]))
+    boxes = first_boxes(grid)
     found = np.concatenate(
         [
-            numbers_of(view, np.stack(np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True))), -1)
+            numbers_of(grid, np.stack(np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True))), -1)
                        .reshape(-1, len(low)))
             for low, high in zip(boxes.low, boxes.high, strict=True)
         ]
     )  # fmt: skip
-    opened = enumerate_space(view.space)
-    kept = kept_at(view.space, np.unique(found))
+    opened = enumerate_space(grid.space)
+    kept = kept_at(grid.space, np.unique(found))
     assert len(found) == len(set(found.tolist())) and len(kept) == len(opened) > 20
-    assert len(inside(view, boxes)) == len(boxes)
+    assert len(inside(grid, boxes)) == len(boxes)
 
 
 @settings(max_examples=10, deadline=None)

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
+from phaze.hardware.silicon.design import EnergyModel
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds, model_bounds, model_floors
 from phaze.search.boxes.box_costs import BoxChips
-from phaze.search.boxes.box_grid import Boxes
 from phaze.search.boxes.box_works import box_joules, box_layer_works
-from phaze.search.boxes.cluster_grid import ClusterGrid
-from phaze.search.boxes.views import AnyGrid
+from phaze.search.boxes.corners import corners_of
+from phaze.search.boxes.grid import Boxes, BoxGrid
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.objective import Rates, Scale
 from phaze.search.rank_graph import GraphTimes
@@ -36,18 +35,14 @@ class BoxQuestion:
 
     job: SearchJob
     scale: Scale
-    view: AnyGrid
+    grid: BoxGrid
     memories: tuple[int, ...]
     deadline: Deadline = NEVER
 
     @property
     def energy(self) -> EnergyModel | None:
         """The energies of the space's chips, where they count."""
-        if not self.job.objective.needs_energy:
-            return None
-        if isinstance(self.view, ClusterGrid):
-            return NodeEnergy(self.view.node)
-        return self.view.space.technology.energy
+        return self.job.space.energy if self.job.objective.needs_energy else None
 
 
 def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> GraphTimes:
@@ -81,8 +76,8 @@ class BoxTimes:
 
 def box_times(question: BoxQuestion, some: Boxes) -> BoxTimes:
     """The bounds on layers of every box, and its rates."""
-    job, corners = question.job, question.view.corners(some)
-    rates = rates_of(job.objective, corners.rated(), list(job.hbm_bytes), job.models[0].training.devices)
+    job, corners = question.job, corners_of(question.grid, some)
+    rates = rates_of(job.objective, corners, list(job.hbm_bytes), job.models[0].training.devices)
     own = Rates(rates.rate[list(question.memories)], rates.weight, rates.delays)
     networks = networks_of(job.models, job.space, corners.links())
     found = []

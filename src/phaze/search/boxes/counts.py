@@ -68,7 +68,7 @@ def _first_above(known: Floats, shared: tuple[float, ...], share: float, most: f
 def count_left_out(space: Space, at_once: int = CORES_AT_ONCE) -> Mapping[str, int]:
     """Combinations that each rule of a space leaves out, looking at so many combinations of cores at a time."""
     keep, technology = space.keep, space.technology
-    if space.of_clusters or keep.most_power is not None or keep.most_usd is not None:
+    if space.limits["power"] is not None or space.limits["usd"] is not None:
         return left_out_of(space)
     rows = list[list[float]]()
     for blocks in _combinations(space, SHARED, len(space)):

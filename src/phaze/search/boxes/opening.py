@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.boxes.box_bounds import BoxQuestion
-from phaze.search.boxes.box_grid import numbers_of
 from phaze.search.boxes.counts import count_left_out
-from phaze.search.boxes.views import AnyGrid, grid_for
+from phaze.search.boxes.grid import BoxGrid, box_grid, numbers_of
 from phaze.search.boxes.walk import Walked, beam, walk
 from phaze.search.chips import SpaceChips, enumerate_space, kept_at
 from phaze.search.deadline import Deadline
@@ -61,17 +60,17 @@ def reopened(space: Space, numbers: Integers) -> SpaceChips:
 
 def first_chips(question: BoxQuestion) -> SpaceChips:
     """Chips to be searched for a first incumbent: those that the best bounds lead to, and some spread over all."""
-    view = question.view
-    count = prod(view.shape)
+    grid = question.grid
+    count = prod(grid.shape)
     spread = np.arange(0, count, max(1, count // SPREAD), dtype=np.int64)
-    numbers = np.concatenate([numbers_of(view, beam(question)), spread])
-    return chips_numbered(view.space, numbers, view.factors, counted=False)
+    numbers = np.concatenate([numbers_of(grid, beam(question)), spread])
+    return chips_numbered(grid.space, numbers, grid.factors, counted=False)
 
 
-def box_question(job: SearchJob, scale: Scale, deadline: Deadline, view: AnyGrid | None = None) -> BoxQuestion:
-    """The job, its space in boxes; ``view`` where constants of its chips are others."""
-    view = grid_for(job.space) if view is None else view
-    return BoxQuestion(job, scale, view, tuple(job.memories(job.objective.needs_energy)), deadline)
+def box_question(job: SearchJob, scale: Scale, deadline: Deadline, grid: BoxGrid | None = None) -> BoxQuestion:
+    """The job, its space in boxes; ``grid`` where constants of its chips are others."""
+    grid = box_grid(job.space) if grid is None else grid
+    return BoxQuestion(job, scale, grid, tuple(job.memories(job.objective.needs_energy)), deadline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +98,13 @@ class Left:
 def left_chips(question: BoxQuestion, best: float, cut: float, with_chip: int) -> Left:
     """The chips that boxes leave, and how the others were pruned; ``with_chip``, by number, is always among them."""
     found: Walked = walk(question, cut, best * (1 + WITHIN))
-    numbers = np.append(numbers_of(question.view, found.places), with_chip)
+    numbers = np.append(numbers_of(question.grid, found.places), with_chip)
     return Left(with_chip, best, tuple(numbers.tolist()), found.least, found.near)
 
 
-def sampled(view: AnyGrid) -> Integers:
+def sampled(grid: BoxGrid) -> Integers:
     """Combinations by number, every so manieth: what pages show of a space beside the chips that its boxes left."""
-    count = prod(view.shape)
+    count = prod(grid.shape)
     step = max(1, count // SAMPLE)
     # Odd, so that it shares no factor with axes of 2, 4, 8 ... values and meets all of them.
     return np.arange(0, count, step + 1 - step % 2, dtype=np.int64)
@@ -113,9 +112,9 @@ def sampled(view: AnyGrid) -> Integers:
 
 def left_of(question: BoxQuestion, left: Left) -> tuple[SpaceChips, BoxedChips]:
     """The chips that a walk left, a sample, and the others of the space."""
-    view = question.view
-    numbers = np.concatenate([np.array(left.numbers, np.int64), sampled(view)])
-    chips = chips_numbered(view.space, numbers, view.factors)
+    grid = question.grid
+    numbers = np.concatenate([np.array(left.numbers, np.int64), sampled(grid)])
+    chips = chips_numbered(grid.space, numbers, grid.factors)
     others = chips.total - len(chips)
     return chips, BoxedChips(others, left.least, min(int(left.near), others))
 

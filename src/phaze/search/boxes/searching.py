@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.boxes.box_bounds import BoxQuestion
-from phaze.search.boxes.box_grid import numbers_of
+from phaze.search.boxes.grid import numbers_of
 from phaze.search.boxes.opening import Left, chips_numbered, first_chips, left_chips, left_of, unlooked
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.deadline import OutOfTime
@@ -80,8 +80,8 @@ def _walked(question: BoxQuestion, search_chips: SearchChips, journal: Journal |
 def _unlooked(question: BoxQuestion, first: SearchState) -> SearchState:
     """The state of the first chips, all others of the space open."""
     numbers = first.opened.numbers
-    view = question.view
-    first.opened = chips_numbered(view.space, np.empty(0, np.int64) if numbers is None else numbers, view.factors)
+    grid = question.grid
+    first.opened = chips_numbered(grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors)
     first.boxed = unlooked(first.opened)
     return first
 
@@ -111,11 +111,11 @@ def steps_from(places: Integers, shape: tuple[int, ...]) -> Integers:
 
 def climbed(question: BoxQuestion, search_chips: SearchChips, top: Incumbent) -> Incumbent:
     """A chip that none a step away beats, from one that is known."""
-    view = question.view
+    grid = question.grid
     for _ in range(ROUNDS):
-        near = steps_from(np.array(np.unravel_index(top.number, view.shape), np.int64), view.shape)
-        numbers = np.append(numbers_of(view, near), top.number) if len(near) else np.array([top.number])
-        chips = chips_numbered(view.space, numbers, view.factors, counted=False)
+        near = steps_from(np.array(np.unravel_index(top.number, grid.shape), np.int64), grid.shape)
+        numbers = np.append(numbers_of(grid, near), top.number) if len(near) else np.array([top.number])
+        chips = chips_numbered(grid.space, numbers, grid.factors, counted=False)
         state = search_chips(chips, None, top.score)
         best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
         if best is None or not best.ran or best.score >= top.score:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
-from phaze.search.boxes.box_grid import Boxes, halves, joined, trimmed, whole
-from phaze.search.boxes.views import AnyGrid
+from phaze.search.boxes.corners import corners_of
+from phaze.search.boxes.grid import Boxes, BoxGrid, halves, joined, trimmed, whole
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,23 +41,23 @@ class Walked:
     near: float = 0.0
 
 
-def inside(view: AnyGrid, boxes: Boxes) -> Boxes:
+def inside(grid: BoxGrid, boxes: Boxes) -> Boxes:
     """Boxes that may hold a chip of the space, no larger than what fits."""
-    boxes = boxes.taken(view.corners(boxes).kept())
+    boxes = boxes.taken(corners_of(grid, boxes).kept())
     if not len(boxes):
         return boxes
-    boxes = trimmed(view, boxes)
-    return boxes.taken(view.corners(boxes).kept())
+    boxes = trimmed(grid, boxes)
+    return boxes.taken(corners_of(grid, boxes).kept())
 
 
-def first_boxes(view: AnyGrid) -> Boxes:
+def first_boxes(grid: BoxGrid) -> Boxes:
     """The space in so many boxes that bounds have a chance."""
-    boxes, alone = inside(view, whole(view)), list[Boxes]()
+    boxes, alone = inside(grid, whole(grid)), list[Boxes]()
     while len(boxes) and len(boxes) < FIRST:
         single = boxes.alone
         alone.append(boxes.taken(single))
         boxes = boxes.taken(~single)
-        boxes = inside(view, halves(view, boxes)) if len(boxes) else boxes
+        boxes = inside(grid, halves(grid, boxes)) if len(boxes) else boxes
     return joined([boxes, *alone])
 
 
@@ -74,8 +74,8 @@ def _bounds(question: BoxQuestion, boxes: Boxes, cut: float, near: float) -> Flo
 
 def beam(question: BoxQuestion) -> Integers:
     """Places of the chips that the best bounds lead to, [chips, axes]; some may be none of the space."""
-    view = question.view
-    boxes = first_boxes(view)
+    grid = question.grid
+    boxes = first_boxes(grid)
     while len(boxes):
         times = box_times(question, boxes)
         scores = box_scores(question, times, 0.0, np.inf, np.ones(len(boxes), np.bool_), False)
@@ -83,7 +83,7 @@ def beam(question: BoxQuestion) -> Integers:
         single = boxes.alone
         if single.all():
             break
-        boxes = joined([boxes.taken(single), inside(view, halves(view, boxes.taken(~single)))])
+        boxes = joined([boxes.taken(single), inside(grid, halves(grid, boxes.taken(~single)))])
     return boxes.low
 
 
@@ -92,9 +92,9 @@ def _batches(boxes: Boxes) -> Iterator[Boxes]:
         yield boxes.taken(slice(start, start + BATCH))
 
 
-def chips_left(view: AnyGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
+def chips_left(grid: BoxGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
     """Places of the chips that stand alone in boxes which ``pruned`` leaves, [chips, axes]; others are cut in two."""
-    waiting, left = list(_batches(first_boxes(view))), [np.empty((0, len(view.values)), np.int64)]
+    waiting, left = list(_batches(first_boxes(grid))), [np.empty((0, len(grid.values)), np.int64)]
     while waiting:
         boxes = waiting.pop()
         while len(boxes) < BATCH and waiting:  # arrays that are long cost less by the box
@@ -107,14 +107,14 @@ def chips_left(view: AnyGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
         left.append(boxes.low[single])
         boxes = boxes.taken(~single)
         if len(boxes):
-            split = inside(view, halves(view, boxes))
+            split = inside(grid, halves(grid, boxes))
             waiting += list(_batches(split)) if len(split) else []
     return np.concatenate(left)
 
 
 def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
     """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned boxes matter."""
-    found = Walked(np.empty((0, len(question.view.values)), np.int64))
+    found = Walked(np.empty((0, len(question.grid.values)), np.int64))
 
     def pruned(boxes: Boxes) -> Flags:
         found.boxes += len(boxes)
@@ -124,5 +124,5 @@ def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
         found.near += float(boxes.taken(out & (scores <= near)).sizes.sum())
         return np.asarray(out)
 
-    found.places = chips_left(question.view, pruned)
+    found.places = chips_left(question.grid, pruned)
     return found
