@@ -141,7 +141,7 @@ def corners_of(grid: BoxGrid, boxes: Boxes) -> Corners:
 
 def _sizes(grid: BoxGrid, boxes: Boxes) -> BoxSizes:
     low, high, table, counted = grid.chips(boxes.low), grid.chips(boxes.high), grid.technology.area, grid.counted
-    least, most = grid.areas(boxes, most=False), grid.areas(boxes, most=True)
+    (_, least), (_, most) = grid.sized(boxes, most=False), grid.sized(boxes, most=True)
     left = np.maximum(grid.budget_mm2 * (1 + SLACK) - least.total, 0.0) / (1 + table.other_share)
     units = low.built * low.macs + left / (table.mac_mm2 + table.support_mm2)
     lanes = low.vectors_built * low.lanes + left / (table.lane_mm2 + table.control_lane_mm2)

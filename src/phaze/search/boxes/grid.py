@@ -4,7 +4,7 @@ Parts of a chip only grow with every axis but the clock (a faster one needs less
 and the network grows with built clusters times port, which falls where more clusters share the width. So every chip x
 of a box with corners lo, hi has
 
-    area(x) >= area(lo, the clock of hi, the least built x port of the box)        (:meth:`BoxGrid.areas`)
+    area(x) >= area(lo, the clock of hi, the least built x port of the box)        (:meth:`BoxGrid.sized`)
     die(x)  >= the greater of that and the edge that the stacks of lo need         (:meth:`BoxGrid.least_dies`)
 
 and no chip of a box is kept where that is above the budget. Upper ends are first lowered to what fits with all else at
@@ -116,22 +116,25 @@ class BoxGrid:
         pick = np.maximum if most else np.minimum
         return np.asarray(pick.reduceat(np.append(values, values[-1:]), ends)[::2])
 
-    def areas(self, boxes: Boxes, most: bool) -> Areas[Floats]:
-        """Parts of a chip that no chip of a box is smaller than, or larger than; the total with room for rounding."""
+    def sized(self, boxes: Boxes, most: bool) -> tuple[ChipColumns, Areas[Floats]]:
+        """A chip that no chip of a box is smaller than, or larger than, and its area; the total with room for
+        rounding."""
         (places, others), names = ((boxes.high, boxes.low) if most else (boxes.low, boxes.high)), self.names
         if "clock" in names:
             clock, places = names.index("clock"), places.copy()
             places[:, clock] = others[:, clock]
         chips = self.chips(places)
         if not self.technology.area.network_mm2:
-            return areas_of(chips, self.technology)
+            return chips, areas_of(chips, self.technology)
         lines = self.over_counts(boxes, self.counted.built * self.counted.port, most)
-        areas = areas_of(replace(chips, port=lines / chips.built), self.technology)
-        return replace(areas, total=areas.total * (1 + (SLACK if most else -SLACK)))
+        chips = replace(chips, port=lines / chips.built)
+        areas = areas_of(chips, self.technology)
+        return chips, replace(areas, total=areas.total * (1 + (SLACK if most else -SLACK)))
 
     def least_dies(self, boxes: Boxes) -> Floats:
         """What no die of a box is smaller than."""
-        return die_areas(self.chips(boxes.low), self.areas(boxes, most=False).total)
+        chips, areas = self.sized(boxes, most=False)
+        return die_areas(chips, areas.total)
 
     def fits(self, die_mm2: Floats) -> Flags:
         """Dies that a space may keep."""
