@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phaze.check.boxes import boxes_of, grid_of, walk
-from phaze.check.limits import design_watts, making_usd
+from phaze.check.boxes import Walk, boxes_of, least_chips, walk
+from phaze.check.limits import making_usd
+from phaze.check.means import mean_of
 from phaze.check.published import Model, Ways, model_of
-from phaze.check.space import Chips, space_of
+from phaze.check.silicon import power_of
+from phaze.check.space import Grid, grid_of, space_of
 from phaze.check.verdict import check
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran
@@ -22,6 +24,13 @@ from tests.search.test_study import SPACE
 def _model(papers: Papers) -> Model:
     parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
     return model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"])
+
+
+def _walked(papers: Papers, model: Model, grid: Grid, goal: float) -> Walk:
+    """A walk with the largest memory, whatever it costs."""
+    mean, memories = mean_of(papers.problem), papers.problem["hbm_bytes"]
+    goals = lambda bottom: np.full(len(bottom), goal)  # noqa: E731
+    return walk([model], mean, grid, memories, goals, (), lambda _: None, len(memories) - 1)
 
 
 def _columns(chips: Any) -> list[Any]:
@@ -46,12 +55,18 @@ def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fi
     model, grid, rng = _model(Papers(good)), grid_of(fine, Papers(good).problem["ownership"]), np.random.default_rng(7)
     tops = np.array([len(values) - 1 for values in grid.axes.values()])
     at = rng.integers(0, tops + 1, (2_000, len(tops)))
-    at = at[grid.corner(at).area <= grid.budget]
+    chips, stays = grid.limits.kept(grid.corner(at))
+    at = at[stays]
     assert len(at) > 100
     low = np.maximum(0, at - rng.integers(0, 4, at.shape))
     high = np.minimum(tops, at + rng.integers(0, 4, at.shape))
-    costs = Ways(boxes_of(grid, low, high), model.constants, model.network, False)
-    true = Ways(grid.corner(at), model.constants, model.network, False)
+    boxes, beyond = boxes_of(grid, least_chips(grid, low, high), grid.corner(high))
+    assert not any(out.any() for out in beyond.values())
+    assert (boxes.area <= chips.area).all() and (boxes.clock >= chips.clock).all()
+    assert (boxes.unit_rate >= chips.clusters * chips.macs * chips.clock).all()
+    assert (boxes.lane_rate >= chips.vector_units * chips.lanes * chips.clock).all()
+    costs = Ways(boxes, model.constants, model.network, False)
+    true = Ways(chips, model.constants, model.network, False)
     for graph in model.graphs:
         works = [work for layer in graph.layers for own in (layer.forward, layer.backward) for work in own.works]
         for box, chip in zip(costs.both(works), true.both(works), strict=True):
@@ -62,9 +77,8 @@ def test_boxes_cover_a_space_and_leave_what_is_below_the_goal(good: Path) -> Non
     papers = Papers(good)
     model, grid = _model(papers), grid_of(papers.problem["space"], papers.problem["ownership"])
     scores = sorted(Chooser(good).scores())
-    memory = len(papers.problem["hbm_bytes"]) - 1
     for goal, least in ((scores[0] * 0.5, 0), (scores[0] * 1.0001, 1), (scores[-1] * 1.01, len(scores))):
-        found = walk(model, grid, memory, goal, lambda _: None)
+        found = _walked(papers, model, grid, goal)
         assert sum(found.closed.values()) + found.open == grid.combinations
         assert found.open >= least
 
@@ -86,15 +100,16 @@ def test_boxes_leave_the_chips_that_the_rules_of_a_space_keep(good: Path, key: s
     """Against a goal that nothing reaches every chip is left, whatever the rules, and no other."""
     papers = Papers(good)
     space, terms, memories = papers.problem["space"], papers.problem["ownership"], papers.problem["hbm_bytes"]
-    every = space_of(space, terms, memories)
-    base, chips = space["base"], every.chips
-    assert isinstance(chips, Chips)
-    figures = {"most_power": design_watts(chips, base["process"]), "most_usd": making_usd(chips.area, base, terms, 0)}
+    whole = grid_of(space, terms)
+    every = space_of(whole, memories)
+    made, chips = whole.made, every.chips
+    watts = power_of(chips, made).watts(chips.clock)
+    figures = {"most_power": watts, "most_usd": making_usd(chips, made, terms, 0.0)}
     space["keep"][key] = float(np.median(figures[key]))
     grid = grid_of(space, terms)
-    found = walk(_model(papers), grid, len(memories) - 1, 1e9, lambda _: None)
-    left = grid.limits.kept(grid.corner(np.concatenate(found.left)))
-    known = space_of(space, terms, memories)
+    found = _walked(papers, _model(papers), grid, 1e9)
+    left, _ = found.chips(grid)
+    known = space_of(grid, memories)
     assert sum(found.closed.values()) + found.open == grid.combinations
     assert 0 < len(known.chips) < len(every.chips)
     same = np.lexsort(_columns(left)), np.lexsort(_columns(known.chips))
@@ -111,7 +126,7 @@ def test_axes_must_ascend(good: Path, fine: dict[str, Any]) -> None:
 @pytest.fixture
 def many(good: Path, fine: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Papers:
     """The run with a larger space as its own, to a gap that it has there."""
-    monkeypatch.setattr("phaze.check.larger.MOST_CHIPS", 1_000)
+    monkeypatch.setattr("phaze.check.boxes.MOST_CHIPS", 1_000)
     papers = Papers(good)
     papers.problem["space"] = fine
     papers.certificate["gap"] = papers.problem["gap"] = 0.9

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phaze.check.cluster_boxes import ClusterGrid, boxes_of, cluster_grid_of, walk_clusters
+from phaze.check.boxes import boxes_of, least_chips, walk
+from phaze.check.chips import Boxes, Chips
 from phaze.check.clustered import ClusterModel, cluster_model
 from phaze.check.layers import works_of
 from phaze.check.means import mean_of
-from phaze.check.operators import ClusterBoxes, Costs
-from phaze.check.silicon import Clusters, clusters_of, edges_of, kept_clusters
+from phaze.check.operators import Costs
+from phaze.check.silicon import edges_of
+from phaze.check.space import Grid, grid_of, space_of
 from phaze.check.verdict import check
 from tests.check.forge import Papers
 
@@ -37,15 +39,12 @@ def fine(clustered: Path) -> dict[str, Any]:
     return space
 
 
-def _around(grid: ClusterGrid, seed: int, count: int) -> tuple[Clusters, Any, Any]:
+def _around(grid: Grid, seed: int, count: int) -> tuple[Chips, Any, Any]:
     """Random chips of a space and boxes around them."""
     rng, tops = np.random.default_rng(seed), np.array([len(values) - 1 for values in grid.axes.values()])
     at = rng.integers(0, tops + 1, (count, len(tops)))
-    every = kept_clusters(grid.corner(at), grid.own, grid.keep, grid.terms)
-    there = [
-        len(kept_clusters(grid.corner(one[None, :]), grid.own, grid.keep, grid.terms)) == 1 for one in at
-    ]  # fmt: skip
-    at = at[np.array(there)]
+    every, stays = grid.limits.kept(grid.corner(at))
+    at = at[stays]
     assert len(at) == len(every) > 20
     arrays = list(grid.axes).index("arrays")
     low, high = np.maximum(0, at - rng.integers(0, 4, at.shape)), np.minimum(tops, at + rng.integers(0, 4, at.shape))
@@ -56,15 +55,15 @@ def _around(grid: ClusterGrid, seed: int, count: int) -> tuple[Clusters, Any, An
 @pytest.mark.parametrize("count", [800, pytest.param(8_000, marks=pytest.mark.slow)])
 def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fine: dict[str, Any], count: int) -> None:
     papers = Papers(clustered)
-    grid, model = cluster_grid_of(fine, papers.problem["ownership"]), _model(papers)
+    grid, model = grid_of(fine, papers.problem["ownership"]), _model(papers)
     chips, low, high = _around(grid, 7, count)
-    boxes, beyond = boxes_of(grid, low, high)
+    boxes, beyond = boxes_of(grid, least_chips(grid, low, high), grid.corner(high))
     assert not any(out.any() for out in beyond.values())
     units = chips.clusters * chips.arrays * chips.rows * chips.columns
     assert (boxes.area <= chips.area).all() and (boxes.clock >= chips.clock).all()
-    assert (boxes.unit_rate >= units * chips.clock).all() and (boxes.ports >= chips.clusters * chips.port).all()
+    assert (boxes.unit_rate >= units * chips.clock).all() and (boxes.all_ports >= chips.clusters * chips.port).all()
     assert (boxes.lane_rate >= chips.clusters * chips.lanes * chips.clock).all()
-    assert (edges_of(chips, True) > 0).all() and isinstance(boxes.taken(np.array([0])), ClusterBoxes)
+    assert (edges_of(chips, grid.made) > 0).all() and isinstance(boxes.taken(np.array([0])), Boxes)
     for graph in model.graphs:
         works = list(works_of(graph))
         least = Costs(boxes, model.constants, False, "all", 16)
@@ -78,13 +77,14 @@ def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fin
 def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(clustered: Path) -> None:
     papers = Papers(clustered)
     problem, best = papers.problem, papers.certificate["best"]
-    grid = cluster_grid_of(problem["space"], problem["ownership"])
-    chips, combinations, _ = clusters_of(problem["space"], problem["ownership"], problem["hbm_bytes"])
+    grid = grid_of(problem["space"], problem["ownership"])
+    every = space_of(grid, problem["hbm_bytes"])
+    chips = every.chips
     for goal, least in ((best * 1.0001, 1), (1e9, len(chips))):
-        found = walk_clusters([_model(papers)], mean_of(problem), grid, problem["hbm_bytes"], goal, (), NOTHING)
-        assert sum(found.closed.values()) + found.open == grid.combinations == combinations
-        kept = kept_clusters(grid.corner(np.concatenate(found.left)), grid.own, grid.keep, grid.terms).area \
-            if found.left else np.zeros(0)  # fmt: skip
+        goals = lambda bottom, goal=goal: np.full(len(bottom), goal)  # noqa: E731
+        found = walk([_model(papers)], mean_of(problem), grid, problem["hbm_bytes"], goals, (), NOTHING)
+        assert sum(found.closed.values()) + found.open == grid.combinations == every.combinations
+        kept = found.chips(grid)[0].area
         assert len(kept) >= least
         if goal == 1e9:
             assert sorted(kept.tolist()) == sorted(chips.area.tolist())
@@ -93,14 +93,14 @@ def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(cluste
 @pytest.fixture
 def many(clustered: Path, monkeypatch: pytest.MonkeyPatch) -> Papers:
     """The run, its space taken to be too large to look at every chip."""
-    monkeypatch.setattr("phaze.check.larger.MOST_CHIPS", 1)
+    monkeypatch.setattr("phaze.check.boxes.MOST_CHIPS", 1)
     return Papers(clustered)
 
 
 def test_a_large_space_of_clusters_is_proved_by_boxes(many: Papers, tmp_path: Path) -> None:
     held = check(many.write(tmp_path))
     assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
-    assert held.chips == cluster_grid_of(many.problem["space"], many.problem["ownership"]).combinations
+    assert held.chips == grid_of(many.problem["space"], many.problem["ownership"]).combinations
     assert not check(many.write(tmp_path), quick=True).holds
     many.claim(many.certificate["best"] * 0.5)
     assert check(many.write(tmp_path)).wrong.startswith("best:")

@@ -8,7 +8,7 @@ import pytest
 
 from phaze.check.means import mean_of
 from phaze.check.proof import start
-from phaze.check.space import space_of
+from phaze.check.space import grid_of, space_of
 from phaze.check.verdict import check, model_at
 from tests.check.cluster_forgeries import CLUSTER_REFUSED, CLUSTER_STUDY, CLUSTERS, NOT_KNOWN
 from tests.check.forge import Chooser, Papers
@@ -71,8 +71,8 @@ def test_no_chip_but_the_best_is_proved_best(
 def test_no_bound_of_any_step_is_above_a_chip_s_own_score(clustered: Path, scores: list[float]) -> None:
     papers = Papers(clustered)
     problem = papers.problem
-    space = space_of(problem["space"], problem["ownership"], problem["hbm_bytes"])
-    model = model_at(problem, papers.graphs, papers.certificate, space, 0)
+    space = space_of(grid_of(problem["space"], problem["ownership"]), problem["hbm_bytes"])
+    model = model_at(problem, papers.graphs, papers.certificate, 0)
     exact = np.array(scores)
     for goal in (1.001 * float(exact.min()), 1.1 * float(exact.min())):
         state = start([model], mean_of(problem), space, goal)

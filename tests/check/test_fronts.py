@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from phaze.check import larger
+from phaze.check import boxes as checked_boxes
 from phaze.check.verdict import check
 from tests.check.forge import Forgery, Papers, every_day
 from tests.check.front_forgeries import EITHER, OF_CLUSTERS, OF_CORES
@@ -56,7 +56,7 @@ def test_a_forged_front_of_clusters_does_not_hold(name: str, clusters: Path, tmp
 @pytest.fixture
 def by_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every front of chips of cores is proved by boxes."""
-    monkeypatch.setattr(larger, "MOST_CHIPS", 0)
+    monkeypatch.setattr(checked_boxes, "MOST_CHIPS", 0)
 
 
 def test_a_good_front_holds_by_boxes(cores: Path, by_boxes: None) -> None:

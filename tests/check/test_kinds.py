@@ -11,7 +11,7 @@ from phaze.check.means import mean_of
 from phaze.check.proof import start
 from phaze.check.published import model_of
 from phaze.check.reading import NotCoveredError
-from phaze.check.space import space_of
+from phaze.check.space import grid_of, space_of
 from phaze.check.verdict import check
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran
@@ -66,7 +66,7 @@ def test_a_kind_that_is_not_covered_says_so(name: str, tmp_path: Path, phaze: Ca
 def test_no_bound_of_any_step_is_above_a_chip_s_own_score(good: Path) -> None:
     papers, scores = Papers(good), Chooser(good).scores()
     problem, memories = papers.problem, papers.problem["hbm_bytes"]
-    space = space_of(problem["space"], problem["ownership"], memories)
+    space = space_of(grid_of(problem["space"], problem["ownership"]), memories)
     parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
     model = model_of(problem["models"][0], *parts, True, memories)
     state = start([model], mean_of(problem), space, 1e6)
@@ -98,4 +98,4 @@ def test_what_the_checker_does_not_know_is_not_covered(good: Path, tmp_path: Pat
     with pytest.raises(NotCoveredError):
         problem = Papers(good).problem
         problem["space"]["axes"]["links"] = [1e9, 2e9]
-        space_of(problem["space"], problem["ownership"], problem["hbm_bytes"])
+        space_of(grid_of(problem["space"], problem["ownership"]), problem["hbm_bytes"])

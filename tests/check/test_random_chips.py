@@ -9,7 +9,7 @@ import pytest
 
 from phaze.check.means import mean_of
 from phaze.check.proof import start
-from phaze.check.space import space_of
+from phaze.check.space import grid_of, space_of
 from phaze.check.verdict import model_at
 from tests.check.forge import Chooser, Papers
 from tests.search.test_verify import STUDY
@@ -36,8 +36,8 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_bound_is_above_the_score_of_a_random_chip(count: int, paper: Path) -> None:
     papers, plain = Papers(paper), Chooser(paper).plain
     problem, memories = papers.problem, papers.problem["hbm_bytes"]
-    space = space_of(problem["space"], problem["ownership"], memories)
-    model = model_at(problem, papers.graphs, papers.certificate, space, 0)
+    space = space_of(grid_of(problem["space"], problem["ownership"]), memories)
+    model = model_at(problem, papers.graphs, papers.certificate, 0)
     chosen = np.sort(np.random.default_rng(13).choice(len(space.chips), count, replace=False))
     exact = np.array([min(plain.exact(int(chip), plain.memories)) for chip in chosen])
     some = replace(space, chips=space.chips.taken(chosen), memory=space.memory[chosen])

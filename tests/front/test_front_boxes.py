@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from phaze.check import larger
+from phaze.check import boxes as checked_boxes
 from phaze.front import boxed, run
 from phaze.front.metrics import RequestedMetrics, asked_of
 from phaze.front.run import front, job_for, scales_for
@@ -140,7 +140,7 @@ def test_a_front_by_boxes_is_written_verified_resumed_and_seen_when_changed(
     assert phaze(*command("boxes")).code == 0
     text = (tmp_path / "boxes" / "front.json").read_text()
     assert phaze("verify", tmp_path / "boxes").code == 0, "chip by chip, numbers of combinations aside"
-    monkeypatch.setattr(larger, "MOST_CHIPS", 0)
+    monkeypatch.setattr(checked_boxes, "MOST_CHIPS", 0)
     proved = phaze("verify", tmp_path / "boxes")
     assert proved.code == 0 and " boxes " in " ".join(proved.out.split()), proved.out
     assert phaze(*command("boxes")).code == 0

@@ -55,7 +55,7 @@ class FrontFolder:
         def values(chip: int, memory: int) -> Sequence[float]:
             import numpy as np
 
-            from phaze.check.larger import boxed
+            from phaze.check.boxes import boxed
             from phaze.files import read_text
             from phaze.search.boxes.opening import chips_numbered
             from phaze.search.chips import enumerate_space

@@ -1,178 +1,287 @@
-"""Spaces too large to look at every chip: boxes of axis values, closed as a whole (rules icml24, chips of cores).
+r"""Spaces too large to look at every chip: boxes of axis values, excluded as a whole.
 
-A box has a range of values of every axis. Areas add up and grow with every axis (with the clock they fall), so
+A box has one number of arrays and a range of values of every other axis. With lo and hi its corners, N clusters of
+which n are built, p the port and w the width of the global buffer:
 
-    area          at the low corner; above the budget there is no chip in the box. First every upper end is cut to what
-                  fits with all else at the low corner. Power and price at the low corner the same
-    seconds       at the high corner: most cores, units, lanes, buffers, bandwidths, clock. What depends on two ends has
-                  both: a visit of an array takes at least its least rows, a core alone has 1/T of the memories with the
-                  least T. Units and lanes together are at most what the area that is left would hold
-    schedules, placements      of a virtual chip with these seconds and cores: any schedule or plan of a chip of the box
-                  is one of it, so nothing in the box is faster
+    network       N p >= w, and a port is no narrower than that of the least width over the most clusters; so
+                  n p >= max(13 w / 12, n(lo) p(w(lo), N(hi))); N p <= max(2 w(hi), N(hi)). Without ports the width is
+                  least at the fastest clock
+    area, die     of the low corner with that network: all else only rises with every axis. Above the budget there is no
+                  chip in the box; first every upper end is cut to what fits with all else at the low corner
+    power         what draws least (:func:`.silicon.drawn_of`); the clock held under it is held by no chip at more
+    units U       no more than the high corner has, nor than the area that is left; a unit takes at least e joules with
+                  its share of edges at the high corner, so it runs at most at the clock f(U) where U e + rest meets the
+                  limit, and as its voltage falls with U, U f(U) is most at the most units. Lanes alike
+    seconds       of a virtual chip (:class:`.chips.Boxes`): the high corner at the clock held, with the least rows and
+                  columns where an array's fill and a visit count, the least cores where one has a share of the
+                  memories, and macs over U f(U). Any schedule or plan of a chip of the box is one of it
 
-A box whose bound does not reach the goal is cut in two along the axis whose ends lie furthest apart by ratio; the
+A box whose bound does not reach its goal is cut in two along the axis whose ends lie furthest apart by ratio; the
 halves cover it by construction. Boxes of one chip go through the steps of :mod:`.proof`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .box_walk import BATCH, MOST_LEFT, Boxed, halves_of_open
-from .operators import CoreBoxes
-from .proof import Watch
-from .published import Model
-from .reading import cover, number, positive, require
-from .space import Chips, Limits, axes_of, chips_at, limits_of
+from .chips import Boxes, Chips
+from .limits import LEAST_SHARE, die_of
+from .means import Mean
+from .proof import Counted, Model, Watch, prove, start
+from .reading import require
+from .silicon import Drawn, areas_of, drawn_of, held_clock, port_of
+from .space import Grid, Space
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-WITHIN = 1e-12
-"""Areas at a limit differ in the last bits."""
+Flags = NDArray[np.bool_]
 NEAR = 1e-9
 """Bounds and scores are sums in another order than phaze has them."""
+LEAST, MOST = 1 - NEAR, 1 + NEAR
+BATCH = 4_096
+"""Boxes bounded at once."""
+MOST_LEFT = 50_000
+"""Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
+MOST_CHIPS = 4_000_000
+"""Combinations of which every chip is checked where boxes could exclude them: more takes longer than boxes do."""
+Goals = Callable[[Chips], Floats]
+"""By the least chip of boxes what no plan on a chip of theirs may undercut; 0 where any will do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A space as axes: values by name, ascending, and what its chips are made from."""
+def of_clusters(space: Mapping[str, Any]) -> bool:
+    """Whether the chips of a space are of clusters."""
+    return space["base"].get("clusters") is not None
 
-    space: Mapping[str, Any]
-    axes: dict[str, Floats]
-    limits: Limits
+
+def boxed(problem: Mapping[str, Any]) -> bool:
+    """Whether the space of a problem is proved by boxes: of many chips of cores for one model under the rules icml24,
+    fronts among them, of many chips of clusters for any models; where throughput counts."""
+    space, models = problem["space"], problem["models"]
+    if "axes" not in space or prod(len(values) for values in space["axes"].values()) <= MOST_CHIPS:
+        return False
+    by_layers = [model["training"]["machine"]["stack"]["stages"] == "layers" for model in models]
+    single = len(models) == 1 and not any(by_layers) and not of_clusters(space)
+    if "front" in problem:
+        return single and not {*problem["front"]["of"], *problem["front"]["within"]} & {"energy", "cost", "carbon"}
+    return problem["objective"]["kind"] == "throughput" and (single or (of_clusters(space) and all(by_layers)))
+
+
+@dataclass(slots=True)
+class Walk:
+    """How far a walk over boxes is: how many were bounded, combinations excluded by each reason, chips left."""
+
+    combinations: int
+    boxes: int = 0
+    closed: dict[str, int] = field(default_factory=dict)
+    left: list[Integers] = field(default_factory=list)
 
     @property
-    def budget(self) -> float:
-        return self.limits.budget
+    def open(self) -> int:
+        """Chips that stand alone in their boxes."""
+        return sum(len(places) for places in self.left)
 
     @property
-    def combinations(self) -> int:
-        count = 1
-        for values in self.axes.values():
-            count *= len(values)
-        return count
+    def words(self) -> str:
+        """How far it is."""
+        return f"{self.boxes:,} boxes, {sum(self.closed.values()):,} combinations closed, {self.open:,} chips left"
 
-    def corner(self, index: Integers) -> Chips:
-        """The combinations of places [boxes, axes], with their areas."""
-        at = {name: values[index[:, place]] for place, (name, values) in enumerate(self.axes.items())}
-        chips = chips_at(self.space, at, len(index))
-        return replace(chips, area=self.limits.area(chips))
+    def count(self, reason: str, low: Integers, high: Integers) -> None:
+        """Combinations of boxes that are excluded."""
+        sizes = (high - low + 1).astype(object).prod(axis=1) if len(low) else np.zeros(0, object)
+        self.closed[reason] = self.closed.get(reason, 0) + int(sum(sizes.tolist()))
 
-    def beyond(self, low: Integers, high: Integers) -> dict[str, NDArray[np.bool_]]:
-        """By each rule, boxes that it leaves no chip of."""
-        area, bottom = self.least_area(low, high), self.corner(low)
-        watts = self.limits.power(replace(bottom, area=np.minimum(area, bottom.area)))
-        return {
-            "area": area > self.budget * (1 + WITHIN), "power": watts > self.limits.watts * (1 + WITHIN),
-            "price": self.limits.price(area, 0.0) > self.limits.usd * (1 + WITHIN),
-        }  # fmt: skip
-
-    def least_area(self, low: Integers, high: Integers) -> Floats:
-        """At the low corner; a faster clock needs less network."""
-        index = low.copy()
-        if "clock" in self.axes:
-            index[:, list(self.axes).index("clock")] = high[:, list(self.axes).index("clock")]
-        return self.corner(index).area
+    def chips(self, grid: Grid) -> tuple[Chips, Integers]:
+        """The chips among what boxes left, and their places [chips, axes]; every combination was counted once."""
+        total = sum(self.closed.values()) + self.open
+        require(total == self.combinations, f"boxes cover {total} of {self.combinations} combinations")
+        index = np.concatenate([np.zeros((0, len(grid.axes)), np.int64), *self.left])
+        chips, stays = grid.limits.kept(grid.corner(index))
+        return chips, index[stays]
 
 
-def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
-    """A space of chips of cores whose axes ascend, with the terms of ownership that prices depend on."""
-    cover("axes" in space and space["base"].get("clusters") is None, "boxes of chips of clusters")
-    axes = axes_of(space)
-    cover("links" not in axes, "links as an axis")
-    for name, values in axes.items():
-        require(bool((np.diff(values) > 0).all()), f"axes.{name}: values do not ascend")
-    return Grid(space, axes, limits_of(space, terms))
+def least_chips(grid: Grid, low: Integers, high: Integers) -> Chips:
+    """The low corners with the least network of their boxes, with their areas."""
+    bottom, top = grid.corner(low), grid.corner(high)
+    bottom = replace(bottom, global_width=bottom.global_width * (bottom.clock / top.clock))
+    if grid.made.ports:
+        spread = bottom.global_width * (1 + 1 / grid.made.spare_every) / grid.made.built(bottom.clusters)
+        narrow = np.maximum(port_of(bottom.global_width, top.clusters), spread)
+        bottom = replace(bottom, port=np.minimum(narrow, bottom.port))
+    return replace(bottom, area=areas_of(bottom, grid.made).total * LEAST)
 
 
-def boxes_of(grid: Grid, low: Integers, high: Integers) -> CoreBoxes:
-    """Boxes as virtual chips: their corners, and what the area that the low corner leaves would hold."""
-    bottom, top, base = grid.corner(low), grid.corner(high), grid.space["base"]
-    table, built = base["process"]["area"], number(base["silicon"]["cores_built"], "cores_built")
-    share = 1 + number(table["other_share"], "area.other_share")
-    left = (grid.budget * (1 + NEAR) - grid.least_area(low, high)) / share / built
-    unit, lane = positive(table["mac_mm2"], "mac_mm2"), positive(table["lane_mm2"], "lane_mm2")
-    units = bottom.tensor_cores * bottom.rows * bottom.columns + np.maximum(left, 0.0) / unit
-    lanes = bottom.vector_cores * bottom.lanes + np.maximum(left, 0.0) / lane
-    corner = {field.name: getattr(top, field.name) for field in fields(top)}
-    return CoreBoxes(
-        **corner, least_rows=bottom.rows, least_columns=bottom.columns, least_tensor_cores=bottom.tensor_cores,
-        least_vector_cores=bottom.vector_cores, unit_rate=units * top.clock, lane_rate=lanes * top.clock,
-    )  # fmt: skip
+def _most(grid: Grid, bottom: Chips, top: Chips) -> tuple[Floats, Floats]:
+    """Multiply-accumulate units and lanes in use that no chip of a box exceeds."""
+    made, left = grid.made, np.maximum(grid.limits.most_area * MOST - bottom.area, 0.0)
+    share = 1 / (made.built_share + 1 / made.spare_every)
+    most = []
+    for count, high, low, each, mm2 in (
+        (bottom.clusters, top.clusters, bottom.macs, top.macs, made.mac_mm2),
+        (bottom.vector_units, top.vector_units, bottom.lanes, top.lanes, made.lane_mm2),
+    ):
+        built = made.built(count)
+        used = np.minimum(share, high / built)
+        most.append(np.minimum((built * low + left / mm2) * used * MOST, high * each))
+    return most[0], most[1]
 
 
-def _cut(grid: Grid, low: Integers, high: Integers, found: Boxed) -> Integers:
+def _small(grid: Grid, bottom: Chips, top: Chips) -> Flags:
+    """Boxes whose chips are all smaller than they may be."""
+    if grid.made.ports:
+        return np.zeros(len(top), bool)
+    widest = replace(top, global_width=top.global_width * (top.clock / bottom.clock))
+    area = areas_of(widest, grid.made).total
+    return (area * MOST < grid.limits.least_share * grid.limits.most_area) & ~grid.limits.single(bottom)
+
+
+def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Flags]]:
+    """Boxes as virtual chips by their corners, and by rule those that it leaves no chip of."""
+    limits, nothing = grid.limits, np.zeros(len(top), bool)
+    units, lanes = _most(grid, bottom, top)
+    clock = units_hz = lanes_hz = np.minimum(top.clock, grid.made.most_hz)
+    beyond = {"area": (die_of(bottom) > limits.most_area * MOST) | _small(grid, bottom, top), "power": nothing}
+    if limits.of_power:
+        drawn: Drawn = drawn_of(bottom, top, grid.made)
+        rated, watts = top.clock, limits.sustained_w * MOST
+        clock = held_clock(drawn.power(), rated, watts) * MOST
+        units_hz = held_clock(drawn.power(arrays_j=units * drawn.unit_j), rated, watts) * MOST
+        lanes_hz = held_clock(drawn.power(lanes=lanes), rated, watts) * MOST
+        beyond["power"] = np.maximum(drawn.product_w, drawn.vector_w) > watts
+        beyond["power"] |= (clock < LEAST_SHARE * rated) | (drawn.power().watts(bottom.clock) > limits.most_w * MOST)
+    beyond["price"] = limits.usd(bottom, 0.0) > limits.most_usd * MOST
+    ports = top.port
+    if grid.made.ports:
+        ports = np.maximum(2.0 * top.global_width, top.clusters)
+        ports = np.minimum(ports, top.clusters * port_of(top.global_width, bottom.clusters))
+    corner = {column.name: getattr(top, column.name) for column in fields(top)} | {"clock": clock, "area": bottom.area}
+    return Boxes(
+        **corner, low_rows=bottom.rows, low_columns=bottom.columns, low_clusters=bottom.clusters,
+        low_vector_units=bottom.vector_units, unit_rate=units * units_hz, lane_rate=lanes * lanes_hz, all_ports=ports,
+    ), beyond  # fmt: skip
+
+
+def _cut(grid: Grid, low: Integers, high: Integers, walked: Walk) -> Integers:
     """Upper ends cut to what fits with all else at the low corner; what is cut off is counted."""
-    most = grid.budget * (1 + WITHIN)
-    high = high.copy()
+    most, high = grid.limits.most_area * MOST, high.copy()
     for place, name in enumerate(grid.axes):
         if name == "clock":
             continue
-        while True:
-            trial = low.copy()
-            trial[:, place] = high[:, place]
-            over = (grid.least_area(trial, high) > most) & (high[:, place] > low[:, place])
-            if not over.any():
-                break
-            slab = low[over].copy()
-            slab[:, place] = high[over, place]
-            found.count("area", slab, high[over])
-            high[over, place] -= 1
+        wide = np.flatnonzero(high[:, place] > low[:, place])
+        while len(wide):
+            slab = low[wide]
+            slab[:, place] = high[wide, place]
+            over = die_of(least_chips(grid, slab, high[wide])) > most
+            walked.count("area", slab[over], high[wide[over]])
+            wide = wide[over]
+            high[wide, place] -= 1
+            wide = wide[high[wide, place] > low[wide, place]]
     return high
 
 
-def _bounds(model: Model, boxes: CoreBoxes, memory: int, goals: Floats, sharp: bool) -> Floats:
-    """What no plan of a model undercuts on any chip of every box, as far as its goal."""
-    place, nothing = np.full(len(boxes), memory), np.zeros((model.configurations, len(boxes)))
-    return np.asarray(model.bounds(boxes, place, goals, "rooflines" if sharp else "floors", nothing).min(axis=0))
+def _open(
+    models: Sequence[Model], mean: Mean, boxes: Boxes, memory: Integers, goals: Floats, near: Sequence[float]
+) -> Flags:
+    """Which boxes may hold a chip below their goals."""
+    if not (memory >= 0).any():
+        return np.zeros(len(boxes), bool)
+    state = start(models, mean, Space(boxes, len(boxes), memory), goals * LEAST, near)
+    first, second = models[0].steps[:2]
+    state.run(first)
+    # Whether anything fits is decided by then: what is sharper later is seconds.
+    fits = (mean.score(state.lows()) < np.inf) & np.isinf(goals)
+    state.goal = np.where(np.isinf(goals), 0.0, state.goal)
+    if len(state.left()):
+        state.run(second)
+    fits[state.left()] = True
+    return fits
 
 
-Goals = Callable[[Integers, Integers], Floats]
-"""By the corners of boxes what no plan on a chip of theirs may undercut; 0 where any will do."""
+def _halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
+    """Every box in two, along the axis whose ends lie furthest apart by ratio."""
+    spans = [np.log(axis[high[:, place]] / axis[low[:, place]]) for place, axis in enumerate(ratios)]
+    widest = np.argmax(np.where(high > low, np.stack(spans, axis=1) + 1e-9, -1.0), axis=1)
+    every = np.arange(len(low))
+    middle = (low[every, widest] + high[every, widest]) // 2
+    left, right = high.copy(), low.copy()
+    left[every, widest], right[every, widest] = middle, middle + 1
+    return np.concatenate([low, right]), np.concatenate([left, high])
 
 
-def walk(model: Model, grid: Grid, memory: int, goal: float | Goals, watch: Watch, most: int = MOST_LEFT) -> Boxed:
-    """Close the boxes of a space against a goal, the same for all or that of each; the chips that are left, at most so
-    many, stand alone in theirs."""
-    found, count = Boxed(grid.combinations), len(grid.axes)
-    ratios = [values / values[0] for values in grid.axes.values()]
+def _first(grid: Grid) -> tuple[Integers, Integers]:
+    """The whole space as a box for every number of arrays."""
     tops = np.array([[len(values) - 1 for values in grid.axes.values()]])
-    waiting: list[tuple[Integers, Integers]] = [(np.zeros((1, count), np.int64), tops)]
+    if "arrays" not in grid.axes:
+        return np.zeros_like(tops), tops
+    arrays = list(grid.axes).index("arrays")
+    high = np.repeat(tops, tops[0, arrays] + 1, axis=0)
+    low = np.zeros_like(high)
+    low[:, arrays] = high[:, arrays] = np.arange(len(high))
+    return low, high
+
+
+def walk(
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], goal: Goals, near: Sequence[float],
+    watch: Watch, place: int | None = None, most: int = MOST_LEFT,
+) -> Walk:  # fmt: skip
+    """Exclude the boxes of a space against their goals, every chip with the memory of a place or the most that it may
+    have; the chips that are left, at most so many, stand alone in theirs."""
+    walked, ratios = Walk(grid.combinations), [values / values[0] for values in grid.axes.values()]
+    waiting = [_first(grid)]
     while waiting:
         low, high = waiting.pop()
         if len(low) > BATCH:
             waiting.append((low[BATCH:], high[BATCH:]))
             low, high = low[:BATCH], high[:BATCH]
-        found.boxes += len(low)
-        over = np.zeros(len(low), bool)
-        for reason, beyond in grid.beyond(low, high).items():
-            found.count(reason, low[beyond & ~over], high[beyond & ~over])
-            over |= beyond
-        low, high = low[~over], high[~over]
-        if not len(low):
-            continue
-        high = _cut(grid, low, high, found)
-        boxes = boxes_of(grid, low, high)
-        small = boxes.area < grid.limits.least * grid.budget
-        if grid.space["keep"]["smaller_with_one_core"]:
-            small &= (boxes.least_tensor_cores > 1) & (boxes.least_vector_cores > 1)
-        small &= "clock" not in grid.axes
-        found.count("area", low[small], high[small])
-        low, high, boxes = low[~small], high[~small], boxes.taken(~small)
-        if not len(low):
-            continue
-        goals = goal(low, high) if callable(goal) else np.full(len(low), goal)
-        free = goals <= 0
-        found.count("limits", low[free], high[free])
-        low, high, boxes, goals = low[~free], high[~free], boxes.taken(~free), goals[~free]
-        closed = _bounds(model, boxes, memory, goals, False) >= goals * (1 - NEAR)
-        some = np.flatnonzero(~closed & np.isfinite(goals))
-        if len(some):
-            closed[some] = _bounds(model, boxes.taken(some), memory, goals[some], True) >= goals[some] * (1 - NEAR)
-        found.count("rooflines", low[closed], high[closed])
-        waiting += halves_of_open(found, low[~closed], high[~closed], ratios, float(goals.min(initial=np.inf)), most)
-        watch(found.words)
-    return found
+        walked.boxes += len(low)
+        high = _cut(grid, low, high, walked)
+        bottom = least_chips(grid, low, high)
+        boxes, beyond = boxes_of(grid, bottom, grid.corner(high))
+        goals = goal(bottom)
+        beyond["limits"] = goals <= 0
+        left = np.ones(len(low), bool)
+        for reason, out in beyond.items():
+            walked.count(reason, low[left & out], high[left & out])
+            left &= ~out
+        low, high, boxes, goals = low[left], high[left], boxes.taken(left), goals[left]
+        memory = _most_memory(grid, boxes, memories) if place is None else np.full(len(low), place)
+        left = _open(models, mean, boxes, memory, goals, near)
+        walked.count("rooflines", low[~left], high[~left])
+        low, high = low[left], high[left]
+        single = (low == high).all(axis=1)
+        walked.left.append(low[single])
+        require(walked.open <= most, f"nothing shows that {most:,} chips score {goals.min(initial=np.inf)!r} or more")
+        if not single.all():
+            waiting.append(_halved(low[~single], high[~single], ratios))
+        watch(walked.words)
+    return walked
+
+
+def _most_memory(grid: Grid, boxes: Boxes, memories: Sequence[int]) -> Integers:
+    """The place of the largest memory that a chip of each box may have, -1: none."""
+    if not grid.made.stack_bytes:
+        return grid.limits.memory(boxes, memories)
+    sizes = boxes.hbm_stacks * grid.made.stack_bytes
+    return np.asarray(np.searchsorted(np.array(memories, np.float64), sizes, side="right") - 1, np.int64)
+
+
+def prove_boxes(
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], bound: float, near: Sequence[float],
+    watch: Watch,
+) -> Counted:  # fmt: skip
+    """No chip of a space scores below the bound; how many boxes and chips it took."""
+    walked = walk(models, mean, grid, memories, lambda bottom: np.full(len(bottom), bound), near, watch)
+    chips, _ = walked.chips(grid)
+    counted = Counted(grid.combinations, grid.combinations, bound, dict(walked.closed), boxes=walked.boxes)
+    counted.closed["rules of the space"] = walked.open - len(chips)
+    memory = grid.limits.memory(chips, memories)
+    if not (memory >= 0).any():
+        return counted
+    watch(f"{len(chips):,} chips that boxes leave")
+    rest = prove(models, mean, Space(chips, grid.combinations, memory), (bound, bound), watch, near=near)
+    counted.add(rest.closed)
+    require(rest.least >= bound * LEAST, f"nothing shows that {rest.first_open} scores {bound!r} or more")
+    return counted

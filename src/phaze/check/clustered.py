@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certified import PLAN, plan_batch
+from .chips import Chips
 from .energy import Objective, prices_of
 from .job import Job, job_of
 from .labels import least_of_row
@@ -23,8 +24,6 @@ from .plans import StageBytes, plan_joules
 from .reading import cover, listed, only, require, whole
 from .rows import Space
 from .shapes import Chipwise, Spent, least_batches
-from .silicon import Clusters
-from .space import AnyChips
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -63,16 +62,16 @@ class ClusterModel:
     def configurations(self) -> int:
         return len(self.ways)
 
-    def _links(self, chips: AnyChips) -> Floats:
+    def _links(self, chips: Chips) -> Floats:
         """Of the innermost level; 0: the network's own."""
-        return chips.links if isinstance(chips, Clusters) else np.zeros(len(chips))
+        return np.zeros(len(chips)) if chips.of_cores else chips.links
 
     def _seconds(
-        self, graph: RunGraph, chips: AnyChips, mapped: bool, schedules: Any = None
+        self, graph: RunGraph, chips: Chips, mapped: bool, schedules: Any = None
     ) -> list[tuple[Integers, Chipwise]]:
         """The layers of a graph on chips, by groups that share a network; ``schedules`` of an answer's."""
         prices = None
-        if self.objective is not None and isinstance(chips, Clusters):
+        if self.objective is not None and not chips.of_cores:
             prices = prices_of(chips, self.objective.space)
         costs, works = Costs(chips, self.constants, mapped, "all", self.fan_out, prices), set(works_of(graph))
         spread = {work: costs.seconds(work) for work in works}
@@ -84,7 +83,7 @@ class ClusterModel:
             job = self.job if value == 0 else self.job.at_links(value)
             times = layer_seconds(graph, job, some, rate[own], mapped, schedules)
             spent = None
-            if prices is not None and self.objective is not None and isinstance(chips, Clusters):
+            if prices is not None and self.objective is not None:
                 rates = self.objective.rates(chips.taken(own), prices.taken(own))
                 hbm = prices.hbm[own]
                 layers = layer_joules(graph, job, {work: spent_j[own] for work, spent_j in joules.items()}, hbm)
@@ -92,7 +91,7 @@ class ClusterModel:
             found.append((own, Chipwise(times, rate[own], value, spent)))
         return found
 
-    def answer(self, said: Any, chip: AnyChips, hbm_bytes: float) -> float:
+    def answer(self, said: Any, chip: Chips, hbm_bytes: float) -> float:
         """The batch time of the model as the answer runs it on one chip, or its value, its plan checked."""
         more = (*(("schedules",) if self.job.stack.rule == "links" else ()), *(("shard",) if self.job.shards else ()))
         plan = only(said, "answer.models", (*PLAN, *more))
@@ -120,7 +119,7 @@ class ClusterModel:
             spaces.append(Space(graph, self.job, modes, own.zeros, hbm, own.shard, parts=parts))
         return spaces
 
-    def bounds(self, chips: AnyChips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
+    def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
         found = np.zeros(known.shape)
         for at, graph in enumerate(self.graphs):

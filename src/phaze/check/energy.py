@@ -22,9 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .chips import Chips
+from .limits import making_kgco2e, making_usd
 from .reading import number, positive
-from .silicon import Clusters
-from .silicon_figures import cluster_energies, cluster_figures
+from .silicon import energies_of
+from .technology import technology_of
 
 Floats = NDArray[np.float64]
 KINDS = ("throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay")
@@ -49,9 +51,9 @@ class Prices:
         return Prices(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def prices_of(chips: Clusters, space: Mapping[str, Any]) -> Prices:
+def prices_of(chips: Chips, space: Mapping[str, Any]) -> Prices:
     """What chips of a space take."""
-    return Prices(*cluster_energies(chips, space["base"]))
+    return Prices(*energies_of(chips, technology_of(space["base"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Objective:
     space: Mapping[str, Any]
     terms: Mapping[str, Any]
 
-    def rates(self, chips: Clusters, prices: Prices) -> Rates:
+    def rates(self, chips: Chips, prices: Prices) -> Rates:
         """The rates of chips, each with its own memory."""
         money, carbon = self.kind == "throughput_per_usd", self.kind == "throughput_per_kgco2e"
         if not (money or carbon):
@@ -96,5 +98,6 @@ class Objective:
         key = "electricity_usd_per_kwh" if money else "grid_kgco2e_per_kwh"
         weight = number(self.terms[key], key) * positive(self.terms["power_usage_effectiveness"], "PUE") / J_PER_KWH
         life = positive(self.terms["lifetime_years"], "lifetime_years") * SECONDS_A_YEAR
-        made = cluster_figures(chips, self.space, self.terms)[2 if money else 3]
+        making = making_usd if money else making_kgco2e
+        made = making(chips, technology_of(self.space["base"]), self.terms, 0.0)
         return Rates(self.devices * (prices.static * weight + made / life), weight, 0)

@@ -7,21 +7,17 @@ chip: a box whose bound reaches it is closed. Boxes are walked for every memory 
 theirs go through the steps of a proof, each against its own goal.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .boxes import Grid, walk
-from .fronts import Asked, Units, UnitSolver, goals_of, known_of, prove_units
-from .limits import design_watts, making_kgco2e, making_usd
+from .boxes import walk
+from .chips import Chips
+from .fronts import Asked, Units, UnitSolver, figures_of, goals_of, prove_units
 from .means import Mean
-from .proof import Counted, Watch
-from .published import Model
-from .reading import require
-from .space import Chips, Space
+from .proof import Counted, Model, Watch
+from .space import Grid, Space
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,67 +25,44 @@ MOST_LEFT = 1_000_000
 """Chips that boxes may leave: a front has goals everywhere, so more lie near them than near one answer."""
 
 
-def box_figures(grid: Grid, low: Integers, high: Integers, hbm_bytes: float) -> dict[str, Floats]:
-    """mm2, watts, dollars and kilograms that no chip of a box with a memory goes below."""
-    area, base = grid.least_area(low, high), grid.space["base"]
-    bottom = grid.corner(low)
-    watts = design_watts(replace(bottom, area=np.minimum(area, bottom.area)), base["process"])
-    made = [f(area, base, grid.limits.terms, hbm_bytes) for f in (making_usd, making_kgco2e)]
-    return {"area": area, "power": watts, "price": made[0], "embodied": made[1]}
-
-
-def numbers_of(grid: Grid, chips: Chips) -> Integers:
-    """Chips by the numbers of their combinations, the last axis running fastest."""
-    places = [np.searchsorted(values, getattr(chips, name)) for name, values in grid.axes.items()]
-    return np.asarray(np.ravel_multi_index(tuple(places), [len(values) for values in grid.axes.values()]))
-
-
-def prove_boxes(
-    problem: Mapping[str, Any], model: Model, mean: Mean, grid: Grid, asked: Asked, points: Floats, gap: float,
+def prove_front_boxes(
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], asked: Asked, points: Floats, gap: float,
     watch: Watch, solver: UnitSolver | None,
 ) -> Counted:  # fmt: skip
     """Every chip with every memory that counts against its goal; ``solver`` is asked by the number of a combination."""
-    memories = list(problem["hbm_bytes"])
     places = range(len(memories)) if asked.by_memory else range(len(memories) - 1, len(memories))
     counted = Counted(grid.combinations * len(places), grid.combinations)
+    sizes, lengths = np.array(memories, np.float64), [len(axis) for axis in grid.axes.values()]
+
+    def units_of(chips: Chips, memory: Integers) -> Units:
+        return Units(np.arange(len(chips)), memory, figures_of(grid, chips, sizes[memory]))
+
+    def goals(units: Units) -> Floats:
+        return goals_of(units, asked, points, gap, mean.batches[0])
+
     for place in places:
-        size = float(memories[place])
 
-        def goals(low: Integers, high: Integers, at: int = place, hbm_bytes: float = size) -> Floats:
-            every = np.arange(len(low))
-            figures = box_figures(grid, low, high, hbm_bytes)
-            return goals_of(Units(every, np.full(len(low), at), figures), asked, points, gap, mean.batches[0])
+        def box_goals(bottom: Chips, place: int = place) -> Floats:
+            return goals(units_of(bottom, np.full(len(bottom), place)))
 
-        found = walk(model, grid, place, goals, watch, MOST_LEFT)
-        total = sum(found.closed.values()) + found.open
-        require(total == grid.combinations, f"boxes cover {total} of {grid.combinations} combinations")
-        counted.boxes += found.boxes
-        _add(counted, found.closed)
-        if not found.open:
-            continue
-        chips = grid.limits.kept(grid.corner(np.concatenate(found.left)))
+        walked = walk(models, mean, grid, memories, box_goals, (), watch, place, MOST_LEFT)
+        chips, index = walked.chips(grid)
+        counted.boxes += walked.boxes
+        counted.add(walked.closed)
         most = grid.limits.memory(chips, memories)
         there = most >= (place if asked.by_memory else 0)
-        chips, memory = chips.taken(there), np.full(int(there.sum()), place) if asked.by_memory else most[there]
-        _add(counted, {"rules of the space": found.open - len(chips)})
-        if len(chips):
-            watch(f"{len(chips):,} chips that boxes leave")
-            _add(counted, _proved(problem, model, mean, grid, asked, points, gap, watch, solver, chips, memory))
+        chips, index = chips.taken(there), index[there]
+        memory = np.full(len(chips), place) if asked.by_memory else most[there]
+        counted.add({"rules of the space": walked.open - len(chips)})
+        if not len(chips):
+            continue
+        watch(f"{len(chips):,} chips that boxes leave")
+        numbers, units = np.ravel_multi_index(tuple(index.T), lengths), units_of(chips, memory)
+
+        def numbered(chip: int, memory: int, numbers: Integers = numbers) -> Sequence[float]:
+            return () if solver is None else solver(int(numbers[chip]), memory)
+
+        some = Space(chips, grid.combinations, memory)
+        lent = None if solver is None else numbered
+        counted.add(prove_units(models, mean, some, units, goals(units), watch, False, lent).closed)
     return counted
-
-
-def _proved(
-    problem: Mapping[str, Any], model: Model, mean: Mean, grid: Grid, asked: Asked, points: Floats, gap: float,
-    watch: Watch, solver: UnitSolver | None, chips: Chips, memory: Integers,
-) -> dict[str, int]:  # fmt: skip
-    """Chips one by one, by what closed them."""
-    every, some = np.arange(len(chips)), Space(chips, grid.combinations, memory)
-    units = Units(every, memory, known_of(problem, some, list(problem["hbm_bytes"]), every, memory))
-    goals, numbers = goals_of(units, asked, points, gap, mean.batches[0]), numbers_of(grid, chips)
-    own = None if solver is None else lambda chip, at: solver(int(numbers[chip]), at)
-    return prove_units([model], mean, some, units, goals, watch, False, own).closed
-
-
-def _add(counted: Counted, closed: Mapping[str, int]) -> None:
-    for step, count in closed.items():
-        counted.closed[step] = counted.closed.get(step, 0) + count

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .limits import design_watts, making_kgco2e, making_usd
+from .chips import Chips
+from .limits import making_kgco2e, making_usd
 from .means import Mean
 from .proof import Counted, Model, Open, Watch
 from .reading import cover, listed, number, only, require
-from .silicon import Clusters
-from .silicon_figures import cluster_figures
-from .space import Space, chip_at
+from .silicon import power_of
+from .space import Grid, Space, chip_named
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -108,47 +108,33 @@ class Units:
     known: Mapping[str, Floats]
 
 
-def known_of(
-    problem: Mapping[str, Any], space: Space, sizes: Sequence[int], index: Integers, memory: Integers
-) -> dict[str, Floats]:
+def figures_of(grid: Grid, chips: Chips, hbm_bytes: Floats | float) -> dict[str, Floats]:
     """mm2, watts, dollars and kilograms of chips with memories, by metric."""
-    chips, terms, base = space.chips.taken(index), problem["ownership"], problem["space"]["base"]
-    if isinstance(chips, Clusters):
-        return dict(zip(KNOWN, cluster_figures(chips, problem["space"], terms), strict=True))
-    usd, kg = np.zeros(len(index)), np.zeros(len(index))
-    for at, size in enumerate(sizes):
-        own = memory == at
-        usd[own], kg[own] = (f(chips.area[own], base, terms, float(size)) for f in (making_usd, making_kgco2e))
-    return {"area": chips.area, "power": design_watts(chips, base["process"]), "price": usd, "embodied": kg}
+    making = [f(chips, grid.made, grid.limits.terms, hbm_bytes) for f in (making_usd, making_kgco2e)]
+    watts = power_of(chips, grid.made).watts(chips.clock)
+    return dict(zip(KNOWN, (chips.area, watts, *making), strict=True))
 
 
-def units_of(problem: Mapping[str, Any], space: Space, asked: Asked) -> Units:
+def units_of(grid: Grid, space: Space, sizes: Sequence[int], asked: Asked) -> Units:
     """The units of a space; chips without a memory of the problem have none."""
-    sizes, there = list(problem["hbm_bytes"]), np.flatnonzero(space.memory >= 0)
+    there = np.flatnonzero(space.memory >= 0)
     require(len(there) > 0, "no chip may have a memory of the problem")
-    pairs = [(there, space.memory[there])]
-    if asked.by_memory and not isinstance(space.chips, Clusters):
-        rows = [np.flatnonzero(space.memory >= at) for at in range(len(sizes))]
-        pairs = [(row, np.full(len(row), at)) for at, row in enumerate(rows)]
-    chip, memory = (np.concatenate([pair[at] for pair in pairs]) for at in (0, 1))
-    return Units(chip, memory, known_of(problem, space, sizes, chip, memory))
+    chip, memory = there, space.memory[there]
+    if asked.by_memory and not grid.made.stack_bytes:
+        rows = [np.flatnonzero(space.memory >= place) for place in range(len(sizes))]
+        chip, memory = np.concatenate(rows), np.repeat(np.arange(len(sizes)), [len(row) for row in rows])
+    return Units(chip, memory, figures_of(grid, space.chips.taken(chip), np.array(sizes, np.float64)[memory]))
 
 
 def design_values(
-    problem: Mapping[str, Any], space: Space, asked: Asked, models: Sequence[Model], mean: Mean, said: Any, where: str
+    grid: Grid, sizes: Sequence[int], asked: Asked, models: Sequence[Model], mean: Mean, stated: Any, where: str
 ) -> Floats:
     """A design's metrics in the order of the front, every plan checked, and that they are those it states."""
-    design, sizes = only(said, where, DESIGN), list(problem["hbm_bytes"])
-    at = chip_at(space, design["chip"])
-    require(design["hbm_bytes"] in sizes, f"{where}.hbm_bytes: no memory of the problem")
-    place, most = sizes.index(design["hbm_bytes"]), int(space.memory[at[0]])
-    own = isinstance(space.chips, Clusters)
-    require(place == most if own else place <= most, f"{where}.hbm_bytes: the chip may not have it")
+    design = only(stated, where, DESIGN)
+    chip, size = answer_chip(grid, sizes, design, where)
     rows = listed(design["models"], f"{where}.models", len(models))
-    chip, size = space.chips.taken(at), float(design["hbm_bytes"])
     seconds = [model.answer(row, chip, size) for model, row in zip(models, rows, strict=True)]
-    every = known_of(problem, space, sizes, at, np.array([place]))
-    known = {name: float(values[0]) for name, values in every.items()}
+    known = {name: float(values[0]) for name, values in figures_of(grid, chip, size).items()}
     known[asked.run] = float(mean.score(np.array(seconds)[:, None])[0])
     values = listed(design["values"], f"{where}.values", len(asked.of))
     for name, value in zip(asked.of, values, strict=True):
@@ -160,6 +146,16 @@ def design_values(
     outside = known[asked.run] > asked.most(mean.batches[0])
     require(not outside, f"{where}: its {asked.run} is {'below' if asked.run == 'throughput' else 'above'} the limit")
     return np.array([known[name] for name in asked.of])
+
+
+def answer_chip(grid: Grid, sizes: Sequence[int], answer: Mapping[str, Any], where: str) -> tuple[Chips, float]:
+    """The chip that an answer names, and its memory, which it may have."""
+    space = chip_named(grid, sizes, answer["chip"])
+    require(answer["hbm_bytes"] in sizes, f"{where}.hbm_bytes: no memory of the problem")
+    place, most = list(sizes).index(answer["hbm_bytes"]), int(space.memory[0])
+    allowed = place == most if grid.made.stack_bytes else place <= most
+    require(allowed, f"{where}.hbm_bytes: the chip may not have it")
+    return space.chips, float(answer["hbm_bytes"])
 
 
 def require_undominated(points: Floats) -> None:

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .chips import Boxes, Chips
 from .energy import Prices
 from .kernels import Kernels, kernels_of
 from .mappings import exact, exact_bytes
 from .products import LATENCY, SUSTAINED, BoxParts, TensorParts, least, least_bytes, tensor_parts
 from .reading import cover, listed, number, positive, whole
-from .silicon import Clusters
-from .space import AnyChips, Chips
 from .vectors import VectorParts, vector_bytes, vector_seconds
 from .works import Lanes, Product, Work
 
@@ -78,93 +77,43 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CoreBoxes(Chips):
-    """Boxes of chips of cores as virtual chips: the high corner, the least rows, columns and cores of either kind, the
-    most multiply-accumulates and lane operations a second."""
-
-    least_rows: Floats
-    least_columns: Floats
-    least_tensor_cores: Floats
-    least_vector_cores: Floats
-    unit_rate: Floats
-    lane_rate: Floats
-
-    def taken(self, index: NDArray[Any]) -> "CoreBoxes":
-        """The boxes of ``index``."""
-        return CoreBoxes(*(getattr(self, f.name)[index] for f in fields(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterBoxes(Clusters):
-    """Boxes as virtual chips: the high corner at the clock that no chip exceeds, least rows and columns, the most
-    multiply-accumulates and lane operations a second, the most bytes a cycle through all ports."""
-
-    least_rows: Floats
-    least_columns: Floats
-    unit_rate: Floats
-    lane_rate: Floats
-    ports: Floats
-
-    def taken(self, index: NDArray[Any]) -> "ClusterBoxes":
-        """The boxes of ``index``."""
-        return ClusterBoxes(*(getattr(self, f.name)[index] for f in fields(self)))
-
-
-AnyBoxes = CoreBoxes | ClusterBoxes
-
-
 def _cores(chips: Chips, kind: str, way: str) -> tuple[Floats, Floats]:
-    """How many cores of a kind an operator has, and into how many shares the memories are cut."""
-    every = {"tensor": chips.tensor_cores, "vector": chips.vector_cores}
-    least = every
-    if isinstance(chips, CoreBoxes):
-        least = {"tensor": chips.least_tensor_cores, "vector": chips.least_vector_cores}
+    """How many clusters or vector units an operator has, and into how many shares the memories are cut."""
+    each = np.ones(len(chips))
     if way == "one core":
-        return np.ones(len(chips)), least[kind]
-    cores = np.minimum(every["tensor"], every["vector"]) if way == "paired" else every[kind]
-    return cores, np.ones(len(chips))
+        return each, getattr(chips, f"low_{kind}" if isinstance(chips, Boxes) else kind)
+    return (np.minimum(chips.clusters, chips.vector_units) if way == "paired" else getattr(chips, kind)), each
 
 
-def _arrays(chips: AnyChips, constants: Constants, way: str, fan_out: int) -> TensorParts:
+def _arrays(chips: Chips, constants: Constants, way: str, fan_out: int) -> TensorParts:
     """What products run on."""
     fetched = chips.hbm_bandwidth * constants.hbm_share / chips.clock
-    if isinstance(chips, Clusters):
-        parts = tensor_parts(
-            chips.clusters, chips.rows, chips.columns, chips.operands, chips.global_buffer, chips.global_width, fetched,
-            arrays=chips.arrays, sums=chips.sums, port=chips.port, array_rate=SUSTAINED, latency=LATENCY,
-            fan_out=float(fan_out), multicast=np.inf,
-        )  # fmt: skip
-    else:
-        cores, shares = _cores(chips, "tensor", way)
-        parts = tensor_parts(
-            cores, chips.rows, chips.columns, chips.tensor_buffer, chips.global_buffer / shares,
-            chips.global_bandwidth / chips.clock / shares, fetched / shares, array_rate=constants.matrix_share,
-            lost=constants.lost,
-        )  # fmt: skip
-    if not isinstance(chips, AnyBoxes):
+    cores, shares = _cores(chips, "clusters", way)
+    more: dict[str, float] = {"array_rate": constants.matrix_share, "lost": constants.lost}
+    if not chips.of_cores:
+        more = {"array_rate": SUSTAINED, "latency": LATENCY, "fan_out": float(fan_out), "multicast": np.inf}
+    parts = tensor_parts(
+        cores, chips.rows, chips.columns, chips.operands, chips.global_buffer / shares, chips.global_width / shares,
+        fetched / shares, arrays=chips.arrays, sums=chips.sums, port=chips.port, **more,
+    )  # fmt: skip
+    if not isinstance(chips, Boxes):
         return parts
-    units = np.minimum(chips.unit_rate / chips.clock, parts.cores * parts.arrays * parts.rows * parts.columns)
-    ports = chips.ports if isinstance(chips, ClusterBoxes) else parts.ports
+    units = np.minimum(chips.unit_rate / chips.clock, parts.cores * chips.macs)
     corner = {field.name: getattr(parts, field.name) for field in fields(parts)}
     return BoxParts(
-        **corner, least_rows=chips.least_rows, least_columns=chips.least_columns, unit_rate=parts.array_rate * units,
-        all_ports=ports,
+        **corner, least_rows=chips.low_rows, least_columns=chips.low_columns, unit_rate=parts.array_rate * units,
+        all_ports=chips.all_ports,
     )  # fmt: skip
 
 
-def _lanes(chips: AnyChips, constants: Constants, way: str) -> VectorParts:
+def _lanes(chips: Chips, constants: Constants, way: str) -> VectorParts:
     """What vector work runs on."""
-    if isinstance(chips, Clusters):
-        cores, shares, near = chips.clusters, np.ones(len(chips)), chips.registers
-        through = chips.global_width * chips.clock
-    else:
-        cores, shares = _cores(chips, "vector", way)
-        near, through = chips.vector_buffer, chips.global_bandwidth
+    cores, shares = _cores(chips, "vector_units", way)
     return VectorParts(
-        cores, chips.lanes, 6.0 * chips.lanes * chips.clock, np.minimum(constants.kept_row, 0.5 * near), chips.clock,
-        chips.global_buffer / shares, through / shares, chips.hbm_bandwidth * constants.vector_hbm_share / shares,
-        chips.lane_rate if isinstance(chips, AnyBoxes) else np.full(len(chips), np.inf),
+        cores, chips.lanes, 6.0 * chips.lanes * chips.clock, np.minimum(constants.kept_row, 0.5 * chips.registers),
+        chips.clock, chips.global_buffer / shares, chips.global_bandwidth / shares,
+        chips.hbm_bandwidth * constants.vector_hbm_share / shares,
+        chips.lane_rate if isinstance(chips, Boxes) else np.full(len(chips), np.inf),
     )  # fmt: skip
 
 
@@ -187,13 +136,13 @@ class Costs:
     """
 
     def __init__(
-        self, chips: AnyChips, constants: Constants, mapped: bool, way: str = "all", fan_out: int = 0,
+        self, chips: Chips, constants: Constants, mapped: bool, way: str = "all", fan_out: int = 0,
         prices: Prices | None = None,
     ) -> None:  # fmt: skip
-        of_cores = not isinstance(chips, Clusters)
+        of_cores = chips.of_cores
         cover(not of_cores or constants.software == 1.0, "a stack's software share on chips of cores")
         cover(not of_cores or prices is None, "energy on chips of cores")
-        cover(not isinstance(chips, AnyBoxes) or (prices is None and not mapped), "energy in boxes")
+        cover(not isinstance(chips, Boxes) or (prices is None and not mapped), "energy in boxes")
         self.constants, self.way, self.prices, self._mapped = constants, way, prices, mapped
         arrays, lanes = _arrays(chips, constants, way, fan_out), _lanes(chips, constants, way)
         rated = chips.clock if constants.rated is None else constants.rated

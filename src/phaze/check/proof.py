@@ -5,16 +5,17 @@ until their bound is reached. The chip that looks best after the first step goes
 false claim falls there. No list of chips, reason or count is read; what is proved is counted here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .chips import Chips
 from .means import Mean
 from .reading import require
-from .space import AnyChips, Space
+from .space import Space
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -53,6 +54,11 @@ class Counted:
     first_open: str = ""
     boxes: int = 0
 
+    def add(self, closed: Mapping[str, int]) -> None:
+        """What further steps closed."""
+        for step, count in closed.items():
+            self.closed[step] = self.closed.get(step, 0) + count
+
 
 @dataclass(slots=True)
 class Open:
@@ -61,7 +67,7 @@ class Open:
 
     models: Sequence[Model]
     mean: Mean
-    chips: AnyChips
+    chips: Chips
     memory: Integers
     goal: Floats
     bounds: list[Floats]
@@ -96,7 +102,7 @@ class Open:
             self.bounds[at][:, index] = np.maximum(own, self.models[at].bounds(some, memory, goals, step, own))
 
 
-def start(models: Sequence[Model], mean: Mean, space: Space, goal: float, near: Sequence[float] = ()) -> Open:
+def start(models: Sequence[Model], mean: Mean, space: Space, goal: float | Floats, near: Sequence[float] = ()) -> Open:
     """All chips of a space with nothing shown; those without a memory are none."""
     there = space.memory >= 0
     require(bool(there.any()), "no chip may have a memory of the problem")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certified import PUBLISHED_PLAN, plan_batch
+from .chips import Chips
 from .graphs import Graph, Pass, graph_of
 from .job import Job
 from .network import Network, collective, neighbours, network_of
@@ -22,7 +23,6 @@ from .placements import Cuts, cuts_of, least_batch, stages_of
 from .plan_graph import LayerSeconds
 from .reading import cover, listed, only, require, whole
 from .schedules import Multiplier, ideals_of, least, makespan, multiplier_of, order_of, series, shortest_path
-from .space import Chips
 from .stages import published_job
 from .works import Work
 
@@ -81,7 +81,7 @@ class Model:
         at = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         require((at, plan["recompute"]) in self.ways, "answer: the problem has no such configuration")
         graph, costs = self.graphs[at], Ways(chip, self.constants, self.network, True)
-        cores = {"tensor": int(chip.tensor_cores[0]), "vector": int(chip.vector_cores[0])}
+        cores = {"tensor": int(chip.clusters[0]), "vector": int(chip.vector_units[0])}
         times = np.zeros((2, len(graph.layers), 1))
         nothing = np.zeros_like(times[0])
         schedules = listed(plan["schedules"], "answer.schedules", len(graph.layers))
@@ -118,7 +118,7 @@ class Model:
     def layer_bounds(self, at: int, chips: Chips, step: str, costs: Ways) -> tuple[Floats, Floats]:
         """What no schedule of the layers of a graph undercuts, [layers, chips], both passes."""
         graph, found = self.graphs[at], np.zeros((2, len(self.graphs[at].layers), len(chips)))
-        cores = {"tensor": chips.tensor_cores, "vector": chips.vector_cores}
+        cores = {"tensor": chips.clusters, "vector": chips.vector_units}
         for layer, which, own in _passes(graph):
             one, spread = costs.both(own.works)
             order, entries = order_of(own), self.entries[at].get((layer, which), ())

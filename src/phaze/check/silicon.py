@@ -1,248 +1,112 @@
-"""The chips of a space of clusters (docs/formats.md, phaze.space/2; docs/silicon.md): area, power and the clock held.
+"""Area, power and the clock held, of chips and of boxes of them (docs/silicon.md, docs/technology.md).
 
-A combination of the axes, the last running fastest, builds N + ceil(N / 12) clusters, has ports of the least power of
-two at least width / N, and runs at the greatest clock, found by 50 halvings, at which neither a large product nor a
-vector operator draws more than the limit. It is a chip of the space if
+    area    clusters built + vector units built + global buffer + HBM, links and uncore + network
+    network coefficient x ports of the clusters built x sqrt(all else); without ports x width of the global buffer
+    watts   of a large product and of a vector operator, the greater: leakage, stacks, links and HBM whatever the clock,
+            and joules of a cycle x clock x volts squared                                               (:class:`Power`)
+    held    the greatest clock, by 50 halvings, at which that is within a limit                     (:func:`held_clock`)
 
-    least_share most_area <= area <= most_area,   die = max(area, edge of its stacks) <= most_area
-    power at no clock within the limit,   held >= clock / 2,   watts <= most_w_per_mm2 area,   USD <= most_usd
-
-A chip has the memory of its stacks and no other.
+Of a box of chips, with its corners lo and hi, no chip draws less than :func:`drawn_of` (lo, hi): joules of the arrays
+and lanes at the low corner, bytes delivered with the most sums of a tile, shared by the most clusters. A chip is the
+box of itself.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import pairwise
-from math import prod
-from types import MappingProxyType
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .limits import curve, die_usd
-from .reading import cover, listed, number, positive, require, whole
+from .chips import Chips
+from .technology import Technology
 
 Floats = NDArray[np.float64]
-AXES = (
-    "clusters", "arrays", "rows", "columns", "lanes", "operand_buffer", "registers", "global_buffer", "global_width",
-    "hbm_stacks", "links",
-)  # fmt: skip
-REAL = ("global_width", "links")
-MOST_COMBINATIONS = 10_000_000
-"""Columns of more take more memory than a small machine has."""
-CHUNK = 1 << 18
-"""Combinations built at a time: tens of MB."""
-SPARES, HALVINGS, LEAST_SHARE = 12.0, 50, 0.5
-REGISTER_FILE, STACK_EDGE, RETICLE, ASPECT = 8.0 * 2**20, 10.5, 33.0, 1.25
-MOST_SHARING, OPERAND = 8.0, 2.0
-STACK_USD = MappingProxyType({"hbm2": 120.0, "hbm2e": 160.0, "hbm3": 198.0, "hbm3e": 238.0})
-LINK_USD_PER_GB = 0.25 + 0.15
-"""A switch port and a cable for a GB/s, one way."""
-DESIGN = frozenset({
-    "name", "title", "clock_hz", "technology", "clusters", "global_buffer", "hbm", "links", "built", "sustained_w",
-    "cluster", "clock_basis", "published", "measured", "formats", "host_bytes_per_s",
-})  # fmt: skip
-NODE = frozenset({"name", "title", "area", "energy", "voltage", "fab"})
-KEEP = frozenset({"most_area", "least_share", "sustained_power", "most_w_per_mm2", "most_usd"})
-BUILT = MappingProxyType({
-    "dies": 1, "base_dies": 0, "base_technology": None, "interfaces": "ga100", "second_cache_bytes": 0,
-    "die_link_bytes_per_s": 0.0,
-})  # fmt: skip
+HALVINGS = 50
+"""As many as the bits of a float: docs/silicon.md."""
+REGISTER_FILE = 8.0 * 2**20
+"""Registers up to this size are read and written by all lanes at once: docs/silicon.md."""
+MOST_SHARING = 8.0
+"""Clusters that get a byte of one read of the global buffer: docs/silicon.md."""
+OPERAND = 2.0
+"""Bytes of an operand: 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clusters:
-    """Chips of clusters, one array for each field; ``clock`` is the one held, ``sums`` half of the registers."""
-
-    clusters: Floats
-    arrays: Floats
-    rows: Floats
-    columns: Floats
-    lanes: Floats
-    operand_buffer: Floats
-    registers: Floats
-    global_buffer: Floats
-    global_width: Floats
-    hbm_stacks: Floats
-    links: Floats
-    port: Floats
-    hbm_bandwidth: Floats
-    clock: Floats
-    area: Floats
-
-    def __len__(self) -> int:
-        return len(self.area)
-
-    def taken(self, index: NDArray[Any]) -> "Clusters":
-        """The chips of ``index``."""
-        return Clusters(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def words(self, at: int) -> str:
-        """One of them in words."""
-        n, a, r, c, lanes = (int(getattr(self, name)[at]) for name in AXES[:5])
-        mib, stacks, gbs = self.global_buffer[at] / 2**20, int(self.hbm_stacks[at]), self.links[at] / 1e9
-        return f"{n} clusters of {a} arrays of {r} x {c} and {lanes} lanes, {mib:g} MiB, {stacks} stacks, {gbs:g} GB/s"
-
-    @property
-    def operands(self) -> Floats:
-        """Bytes of a cluster's operand buffer."""
-        return self.operand_buffer * self.arrays
-
-    @property
-    def sums(self) -> Floats:
-        """Bytes of a cluster that hold sums."""
-        return np.floor(self.registers / 2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Silicon:
-    """Base chip and node of a space, read strictly."""
-
-    area: Mapping[str, Any]
-    energy: Mapping[str, Any]
-    voltage: Mapping[str, Any]
-    fab: Mapping[str, Any]
-    clock: float
-    lane_rate: float
-    fan_out: int
-    broadcast: bool
-    cache: bool
-    stack_bytes: int
-    stack_rate: float
-    generation: str
-
-
-def _known(table: Mapping[str, Any], keys: frozenset[str], where: str) -> None:
-    more = sorted(set(table) - keys)
-    cover(not more, f"{where}.{more[0] if more else ''}, which this checker does not know")
-
-
-def silicon_of(base: Mapping[str, Any]) -> Silicon:
-    """The base chip of a space of clusters, and its node."""
-    own = base["clusters"]
-    _known(own, frozenset({"accelerator", "node", "base_node", "software_of"}), "base.clusters")
-    chip, node = own["accelerator"], own["node"]
-    _known(chip, DESIGN, "accelerator")
-    _known(node, NODE, "node")
-    cover(own["base_node"] is None, "base dies of another node")
-    for key, value in BUILT.items():
-        cover(chip["built"][key] == value, f"accelerator.built.{key} = {chip['built'][key]!r}")
-    cover(all(value is None for value in chip["measured"].values()), "a base chip that was measured")
-    hbm, stacks = chip["hbm"], whole(chip["hbm"]["stacks"], "hbm.stacks", 1)
-    return Silicon(
-        node["area"], node["energy"], node["voltage"], node["fab"], positive(chip["clock_hz"], "clock_hz"),
-        positive(chip["links"]["lane_bytes_per_s"] or node["area"]["lane_bytes_per_s"], "lane_bytes_per_s"),
-        whole(chip["global_buffer"]["fan_out"], "fan_out", 1), chip["clusters"]["broadcast"] is True,
-        chip["global_buffer"]["cache"] is True, whole(hbm["size_bytes"], "hbm.size_bytes", 1) // stacks,
-        positive(hbm["bandwidth_bytes_per_s"], "hbm.bandwidth") / stacks, str(hbm["generation"]),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Areas:
-    """mm2 of all clusters built, and of the die's parts."""
+class Areas:
+    """mm2 of all clusters and vector units built, and of the die."""
 
     clusters: Floats
     total: Floats
 
 
-def built_of(chips: Clusters) -> Floats:
-    return np.asarray(chips.clusters + np.ceil(chips.clusters / SPARES))
+def areas_of(chips: Chips, made: Technology) -> Areas:
+    """What chips take of a die."""
+    file = made.register_files * made.buffer_mm2(np.minimum(chips.registers, REGISTER_FILE))
+    registers = np.maximum(file, made.buffer_mm2(chips.registers))
+    cluster = chips.macs * made.mac_mm2 + chips.arrays * made.array_mm2 + made.buffer_mm2(chips.operands)
+    vector_unit = chips.lanes * made.lane_mm2 + made.vector_unit_mm2 + registers
+    built = made.built(chips.clusters)
+    clusters = built * cluster + made.built(chips.vector_units) * vector_unit
+    interfaces = chips.hbm_stacks * made.stack_mm2 + chips.hbm_bandwidth * made.hbm_mm2 + chips.links * made.link_mm2
+    rest = clusters + made.shared_mm2(made.shared_built * chips.global_buffer) + interfaces + made.uncore_mm2
+    wires = built * chips.port * np.sqrt(rest) if made.ports else chips.global_width
+    return Areas(clusters, rest + made.network_mm2 * wires)
 
 
-def areas_of(chips: Clusters, own: Silicon) -> _Areas:
-    def rate(name: str, table: Mapping[str, Any] = own.area) -> float:
-        return number(table[name], f"area.{name}")
-
-    built, macs = built_of(chips), chips.arrays * chips.rows * chips.columns
-    arrays = built * (macs * (rate("mac_mm2") + rate("support_mm2")))
-    lanes = chips.lanes * (rate("lane_mm2") + rate("control_lane_mm2"))
-    vector = built * (lanes + rate("control_cluster_mm2") + chips.arrays * rate("control_array_mm2"))
-    file = 2.0 * curve(own.area["sram"], np.minimum(chips.registers, REGISTER_FILE), "area.sram")
-    registers = np.maximum(file, curve(own.area["sram"], chips.registers, "area.sram"))
-    buffers = built * (curve(own.area["sram"], chips.operands, "area.sram") + registers)
-    shared = curve(own.area["cache" if own.cache else "sram"], chips.global_buffer, "area.cache")
-    faces = own.area["ga100"]
-    stacks = chips.hbm_stacks * rate("stack_mm2", faces)
-    links = (chips.links / own.lane_rate + rate("host_lanes")) * rate("lane_mm2", faces)
-    links = links + chips.links * rate("link_mm2_per_byte_per_s", faces)
-    rest = arrays + vector + buffers + shared + stacks + links + rate("uncore_mm2")
-    network = rate("network_mm2") * (built * chips.port) * np.sqrt(rest)
-    return _Areas(arrays + vector + buffers, rest + network)
-
-
-def edges_of(chips: Clusters, broadcast: bool) -> Floats:
-    """Operand bytes a cycle at the edges of a cluster's arrays, arranged as they need least."""
-    if not broadcast:
+def edges_of(chips: Chips, made: Technology) -> Floats:
+    """Bytes a cycle at the edges of a cluster's arrays, arranged as they need least."""
+    if not made.ports:
+        return 2.0 * chips.rows + 6.0 * chips.columns
+    if not made.broadcast:
         return OPERAND * chips.arrays * (chips.rows + chips.columns)
     least = np.full(len(chips), np.inf)
-    for across in range(1, int(chips.arrays.max()) + 1):
+    for across in range(1, int(chips.arrays.max(initial=0.0)) + 1):
         there = chips.arrays % across == 0
         least = np.where(there, np.minimum(least, chips.arrays // across * chips.rows + across * chips.columns), least)
     return OPERAND * least
 
 
-def volts_of(clock: Floats, voltage: Mapping[str, Any]) -> Floats:
+def volts_of(clock: Floats, made: Technology) -> Floats:
     """The voltage of every clock, of that at the reference clock."""
-    slope, reference = positive(voltage["slope"], "slope"), positive(voltage["reference_hz"], "reference_hz")
-    return np.maximum(positive(voltage["least"], "least"), 1.0 + slope * (clock / reference - 1.0))
+    return np.maximum(made.volts_least, 1.0 + made.volts_slope * (clock / made.reference_hz - 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Power:
     """Watts whatever the clock, and joules of a cycle, of a large product and of a vector operator."""
 
+    made: Technology
     product_w: Floats
     product_j: Floats
     vector_w: Floats
     vector_j: Floats
 
-    def at(self, clock: Floats, voltage: Mapping[str, Any]) -> Floats:
-        """Watts at a clock: the greater of the two."""
-        square = volts_of(clock, voltage) ** 2
+    def watts(self, clock: Floats) -> Floats:
+        """The greater of the two at a clock."""
+        square = volts_of(clock, self.made) ** 2
         product = self.product_w + self.product_j * clock * square
         return np.asarray(np.maximum(product, self.vector_w + self.vector_j * clock * square))
 
 
-def power_of(chips: Clusters, own: Silicon, areas: _Areas) -> Power:
-    def rate(name: str) -> float:
-        return number(own.energy[name], f"energy.{name}")
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Watts and joules that no chip of a box goes below: those whatever the clock, of a unit with its share of edges,
+    of a lane, of all arrays and all lanes of the low corner, and of all else in a cycle of either operator."""
 
-    def banked(size: Floats) -> Floats:
-        return curve(own.energy["buffer"], np.minimum(size, bank), "energy.buffer")
+    made: Technology
+    product_w: Floats
+    vector_w: Floats
+    unit_j: Floats
+    lane_j: Floats
+    arrays_j: Floats
+    lanes: Floats
+    product_j: Floats
+    vector_j: Floats
 
-    bank, macs = positive(own.energy["core_bank_bytes"], "core_bank_bytes"), chips.arrays * chips.rows * chips.columns
-    operand, shared = banked(chips.operands), curve(own.energy["buffer"], chips.global_buffer, "energy.buffer")
-    inside = rate("wire_j") * np.sqrt(areas.clusters / built_of(chips)) / 2.0
-    across = operand + rate("wire_j") * np.sqrt(areas.total) / 2.0
-    tile = np.maximum(chips.sums / 8.0, macs)
-    delivered = chips.clusters * np.minimum(chips.port, 4.0 * macs / np.sqrt(tile))
-    reads = delivered / np.minimum(MOST_SHARING, np.sqrt(np.minimum(float(own.fan_out), chips.clusters)))
-    reads = np.minimum(chips.global_width, reads)
-    edges = chips.clusters * (edges_of(chips, own.broadcast) * (operand + rate("edge_j") + inside))
-    product = chips.clusters * (macs * rate("mac_j")) + edges + reads * shared + delivered * across
-    idle = rate("leakage_w_per_mm2") * areas.total + chips.hbm_stacks * rate("stack_w")
-    idle = idle + chips.links * rate("link_j_per_byte")
-    lane = rate("lane_j") + 3.0 * OPERAND * banked(chips.registers)
-    memory = rate("hbm_j_per_byte")
-    return Power(
-        idle + rate("hbm_activity") * chips.hbm_bandwidth * memory, product,
-        idle + chips.hbm_bandwidth * (memory + shared + across), chips.clusters * (chips.lanes * lane),
-    )  # fmt: skip
-
-
-def held_of(count: int, own: Silicon, power: Power, limit: float) -> Floats:
-    """The clock that every chip holds within the limit."""
-    slope, most = positive(own.voltage["slope"], "slope"), positive(own.voltage["most"], "most")
-    top = min(own.clock, positive(own.voltage["reference_hz"], "reference_hz") * (1.0 + (most - 1.0) / slope))
-    high, low = np.full(count, top), np.zeros(count)
-    full = power.at(high, own.voltage) <= limit
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        fits = power.at(middle, own.voltage) <= limit
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.where(full, top, low)
+    def power(self, arrays_j: Floats | None = None, lanes: Floats | None = None) -> Power:
+        """The power of these arrays and lanes; of the low corner where nothing else is stated."""
+        arrays = self.arrays_j if arrays_j is None else arrays_j
+        vector = (self.lanes if lanes is None else lanes) * self.lane_j
+        return Power(self.made, self.product_w, arrays + self.product_j, self.vector_w, vector + self.vector_j)
 
 
 def port_of(width: Floats, clusters: Floats) -> Floats:
@@ -253,68 +117,81 @@ def port_of(width: Floats, clusters: Floats) -> Floats:
     return port
 
 
-def _combined(axes: Mapping[str, Floats], own: Silicon, start: int, end: int) -> Clusters:
-    places = np.unravel_index(np.arange(start, end), [len(values) for values in axes.values()])
-    at = {name: values[place] for (name, values), place in zip(axes.items(), places, strict=True)}
-    nothing, port = np.zeros(end - start), port_of(at["global_width"], at["clusters"])
-    return Clusters(**at, port=port, hbm_bandwidth=at["hbm_stacks"] * own.stack_rate, clock=nothing, area=nothing)
+@dataclass(frozen=True, slots=True)
+class Joules:
+    """Of a byte: at the edges of arrays, across the die into a cluster, of registers, of the global buffer."""
+
+    edge: Floats
+    across: Floats
+    register: Floats
+    shared: Floats
 
 
-def die_of(chips: Clusters, area: Floats) -> Floats:
-    """mm2 of a die, whose edge must hold half of its stacks."""
-    side = STACK_EDGE * np.ceil(chips.hbm_stacks / 2.0)
-    return np.maximum(area, np.where(side > RETICLE, np.inf, side * side / ASPECT))
+def joules_of(chips: Chips, made: Technology) -> Joules:
+    """What moving a byte takes on chips that have their areas."""
+    operand, wire = made.banked_j(chips.operands), made.wire_j / 2.0
+    inside = areas_of(chips, made).clusters / made.built(chips.clusters)
+    edge = operand + made.edge_j + wire * np.sqrt(inside)
+    return Joules(
+        edge, operand + wire * np.sqrt(chips.area), made.banked_j(chips.registers), made.buffer_j(chips.global_buffer)
+    )
 
 
-def usd_of(chips: Clusters, own: Silicon, die: Floats, terms: Mapping[str, Any]) -> Floats:
-    cover(own.generation in STACK_USD, f"the price of {own.generation}")
-    usd = die_usd(die, own.fab, terms) + chips.hbm_stacks * STACK_USD[own.generation]
-    return np.asarray(usd + number(terms["package_usd"], "package_usd") + chips.links / 1e9 * LINK_USD_PER_GB)
+def drawn_of(low: Chips, high: Chips, made: Technology) -> Drawn:
+    """What no chip between two corners draws less than; ``low`` has its area, and the least network."""
+    joules, macs = joules_of(low, made), low.macs
+    idle = made.leakage_w_per_mm2 * low.area + low.hbm_stacks * made.stack_w + low.links * made.link_j
+    product_w = idle + made.hbm_activity * low.hbm_bandwidth * made.hbm_j
+    if made.ports:
+        tile = np.maximum(high.sums / 8.0, macs)
+        widest = np.maximum(low.global_width, low.clusters * port_of(low.global_width, high.clusters))
+        delivered = np.minimum(widest, low.clusters * 4.0 * macs / np.sqrt(tile))
+        sharing = np.minimum(MOST_SHARING, np.sqrt(np.minimum(float(made.fan_out), high.clusters)))
+        product_j = np.minimum(low.global_width, delivered / sharing) * joules.shared + delivered * joules.across
+        vector_w = idle + low.hbm_bandwidth * (made.hbm_j + joules.shared + joules.across)
+        vector_j = np.zeros(len(low))
+    else:
+        product_j = vector_j = low.global_width * joules.shared
+        vector_w = product_w
+    return Drawn(
+        made=made,
+        product_w=product_w,
+        vector_w=vector_w,
+        unit_j=made.mac_j + edges_of(high, made) / high.macs * joules.edge,
+        lane_j=made.lane_j + 3.0 * OPERAND * joules.register,
+        arrays_j=low.clusters * (macs * made.mac_j + edges_of(low, made) * joules.edge),
+        lanes=low.vector_units * low.lanes,
+        product_j=product_j,
+        vector_j=vector_j,
+    )
 
 
-def kept_clusters(chips: Clusters, own: Silicon, keep: Mapping[str, Any], terms: Mapping[str, Any]) -> Clusters:
-    """The chips of some combinations."""
-    most, least = positive(keep["most_area"], "keep.most_area"), number(keep["least_share"], "keep.least_share", 0, 1)
-    limit, dense = positive(keep["sustained_power"], "sustained_power"), positive(keep["most_w_per_mm2"], "most_w")
-    areas = areas_of(chips, own)
-    die = die_of(chips, areas.total)
-    power = power_of(chips, own, areas)
-    held = held_of(len(chips), own, power, limit)
-    stays = (areas.total <= most) & (areas.total >= least * most) & (die <= most)
-    stays &= (np.maximum(power.product_w, power.vector_w) <= limit) & (held >= LEAST_SHARE * own.clock)
-    stays &= power.at(held, own.voltage) <= dense * areas.total
-    if keep["most_usd"] is not None:
-        stays &= usd_of(chips, own, die, terms) <= positive(keep["most_usd"], "keep.most_usd") * (1 + 1e-12)
-    return replace(chips, clock=held, area=areas.total).taken(stays)
+def power_of(chips: Chips, made: Technology) -> Power:
+    """What chips that have their areas draw."""
+    return drawn_of(chips, chips, made).power()
 
 
-def cluster_axes(space: Mapping[str, Any]) -> dict[str, Floats]:
-    """The values of every axis, in the fixed order of axes, of a space that has no key beside those known."""
-    _known(space, frozenset({"name", "axes", "keep", "base", "area_chip"}), "space")
-    _known(space["keep"], KEEP, "keep")
-    cover(space["area_chip"] is None, "a budget of a chip of clusters")
-    require(list(space["axes"]) == list(AXES), f"axes: they are not {', '.join(AXES)}")
-    given = {name: listed(values, f"axes.{name}") for name, values in space["axes"].items()}
-    axes = {name: np.array([positive(v, f"axes.{name}") for v in values]) for name, values in given.items()}
-    for name, values in axes.items():
-        rising = len(values) > 0 and all(a < b for a, b in pairwise(values.tolist()))
-        require(rising and (name in REAL or bool((values % 1 == 0).all())), f"axes.{name}: values do not ascend")
-    return axes
+def held_clock(power: Power, rated_hz: Floats, limit_w: float) -> Floats:
+    """The greatest clock up to the rated one that is within the limit."""
+    high = np.minimum(rated_hz, power.made.most_hz)
+    full = power.watts(high) <= limit_w
+    if full.all():
+        return high
+    top, low = high, np.zeros(len(high))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        fits = power.watts(middle) <= limit_w
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return np.where(full, top, low)
 
 
-def clusters_of(
-    space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]
-) -> tuple[Clusters, int, NDArray[np.int64]]:
-    """All chips of a space, the combinations of its axes, and for each chip the place of its memory."""
-    own, keep, axes = silicon_of(space["base"]), space["keep"], cluster_axes(space)
-    combinations = prod(len(values) for values in axes.values())
-    cover(combinations <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations of clusters")
-    pieces = [
-        kept_clusters(_combined(axes, own, start, min(start + CHUNK, combinations)), own, keep, terms)
-        for start in range(0, combinations, CHUNK)
-    ]
-    chips = Clusters(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Clusters)))
-    require(len(chips) > 0, "the space has no chip")
-    places = {size: at for at, size in enumerate(memories)}
-    memory = [places.get(int(stacks) * own.stack_bytes, -1) for stacks in chips.hbm_stacks]
-    return chips, combinations, np.array(memory)
+def energies_of(chips: Chips, made: Technology) -> tuple[Floats, ...]:
+    """Joules of a multiply-accumulate, a byte at edges and ports, a lane operation, a byte of vector work, of the
+    global buffer and of HBM, at the voltage of the clock held; watts that a chip draws whatever runs."""
+    joules, square, each = joules_of(chips, made), volts_of(chips.clock, made) ** 2, np.ones(len(chips))
+    share = edges_of(chips, made) / (OPERAND * chips.arrays * (chips.rows + chips.columns))
+    idle = made.leakage_w_per_mm2 * chips.area + chips.hbm_stacks * made.stack_w + chips.links * made.link_j
+    return (
+        square * made.mac_j, square * share * joules.edge, square * joules.across, square * made.lane_j,
+        square * (2.0 * joules.register + joules.across), square * joules.shared, made.hbm_j * each, idle,
+    )  # fmt: skip

@@ -1,11 +1,12 @@
-"""The chips of a space, from its axes and rules alone (docs/formats.md, phaze.space/1; docs/technology.md).
+"""The chips of a space, from its axes and rules alone (docs/formats.md, phaze.space/1 and /2; docs/technology.md).
 
-A combination of the axes, the last axis running fastest, is a chip if its area is within the budget and either at
-least a share of it or, where the space says so, with a single core of one kind.
+A combination of the axes, the last axis running fastest, is a chip if the rules of the space keep it (:mod:`.limits`).
+Of phaze.space/1 some fields follow from others: tied ones, and buffers of cores by a rule; the rest is that of the base
+chip. Of phaze.space/2 the port of a cluster follows from the width of the global buffer, and HBM from its stacks.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -13,92 +14,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .limits import curve, design_watts, making_usd
+from .chips import Chips, alone, cluster_chips, core_chips, core_fields
+from .limits import Limits, limits_of
 from .reading import cover, listed, number, only, positive, require
-from .silicon import AXES as CLUSTER_AXES
-from .silicon import Clusters, clusters_of
+from .silicon import areas_of, port_of
+from .technology import Technology, known_keys, process_of, technology_of
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 AXES = (
     "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
     "global_bandwidth", "hbm_bandwidth", "links", "clock",
 )  # fmt: skip
-WHOLE = AXES[:8]
+CLUSTER_AXES = (
+    "clusters", "arrays", "rows", "columns", "lanes", "operand_buffer", "registers", "global_buffer", "global_width",
+    "hbm_stacks", "links",
+)  # fmt: skip
+REAL = frozenset({"global_bandwidth", "hbm_bandwidth", "links", "clock", "global_width"})
+TIES = frozenset({("vector_cores", "tensor_cores"), ("lanes", "columns")})
+KEYS = frozenset({"name", "axes", "keep", "base", "area_chip"})
 MOST_COMBINATIONS = 50_000_000
 """Columns of more take more memory than a small machine has."""
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 """Combinations built at a time: tens of MB."""
-NEAR = 1e-12
-"""Areas at the limit differ in the last bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chips:
-    """One array for each field of a chip, all of one length; bandwidths in bytes a second."""
-
-    tensor_cores: Floats
-    rows: Floats
-    columns: Floats
-    vector_cores: Floats
-    lanes: Floats
-    global_buffer: Floats
-    tensor_buffer: Floats
-    vector_buffer: Floats
-    global_bandwidth: Floats
-    hbm_bandwidth: Floats
-    links: Floats
-    clock: Floats
-    area: Floats
-
-    def __len__(self) -> int:
-        return len(self.area)
-
-    def taken(self, index: NDArray[Any]) -> "Chips":
-        """The chips of ``index``."""
-        return Chips(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def words(self, at: int) -> str:
-        """One of them in words."""
-        t, r, c, v, lanes, g = (int(getattr(self, name)[at]) for name in AXES[:6])
-        return f"{t} tensor cores of {r} x {c}, {v} vector cores of {lanes} lanes, {g / 2**20:g} MiB"
-
-
-def areas(chips: Chips, process: Mapping[str, Any], base: Mapping[str, Any]) -> Floats:
-    """mm2 of every chip: arrays, lanes, buffers, network, interfaces and a share for all else."""
-    table, built, where = process["area"], base["silicon"], "area"
-    cores, shared, hbm = (number(built[k], k) for k in ("cores_built", "global_buffer_built", "hbm_built"))
-
-    def rate(name: str) -> float:
-        return number(table[name], f"{where}.{name}")
-
-    units = cores * chips.tensor_cores * (chips.rows * chips.columns * rate("mac_mm2"))
-    lanes = cores * chips.vector_cores * (chips.lanes * rate("lane_mm2") + rate("vector_control_mm2"))
-    own = [cores * chips.tensor_cores * curve(table["core_buffer"], chips.tensor_buffer, where)]
-    own.append(cores * chips.vector_cores * curve(table["core_buffer"], chips.vector_buffer, where))
-    kind = "cache" if base["global_buffer"]["cache"] else "scratchpad"
-    memory = curve(table[kind], chips.global_buffer * shared, where)
-    network = chips.global_bandwidth / chips.clock * rate("network_mm2_per_byte_per_cycle")
-    faces = hbm * chips.hbm_bandwidth * rate("hbm_mm2_per_byte_per_s") + chips.links * rate("link_mm2_per_byte_per_s")
-    return np.asarray((units + lanes + own[0] + own[1] + memory + network + faces) * (1 + rate("other_share")))
-
-
-def chip_of(base: Mapping[str, Any]) -> Chips:
-    """A chip given field by field, without its area."""
-    tensor, vector = base["tensor_core"], base["vector_core"]
-    values = {
-        "tensor_cores": base["tensor_cores"], "rows": tensor["rows"], "columns": tensor["columns"],
-        "vector_cores": base["vector_cores"], "lanes": vector["lanes"],
-        "global_buffer": base["global_buffer"]["size_bytes"], "tensor_buffer": tensor["buffer"]["size_bytes"],
-        "vector_buffer": vector["buffer"]["size_bytes"],
-        "global_bandwidth": base["global_buffer"]["bandwidth_bytes_per_s"],
-        "hbm_bandwidth": base["hbm"]["bandwidth_bytes_per_s"], "links": base["links"]["bandwidth_bytes_per_s"],
-        "clock": base["clock_hz"],
-    }  # fmt: skip
-    own = {name: np.array([positive(value, f"chip.{name}")]) for name, value in values.items() if name != "links"}
-    return Chips(**own, links=np.array([number(values["links"], "chip.links")]), area=np.zeros(1))
-
-
-AnyChips = Chips | Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,146 +44,132 @@ class Space:
     """The chips of a space, how many combinations its axes have, and for each chip the place of the largest memory that
     it may have; -1: none."""
 
-    chips: AnyChips
+    chips: Chips
     combinations: int
-    memory: NDArray[np.int64]
-
-
-def axes_of(space: Mapping[str, Any]) -> dict[str, Floats]:
-    """The values of every axis, in the fixed order of axes."""
-    given, found = dict(space["axes"]), dict[str, Floats]()
-    for name in AXES:
-        if name in given:
-            values = [positive(value, f"axes.{name}") for value in listed(given.pop(name), f"axes.{name}")]
-            exact = name not in WHOLE or all(value == int(value) for value in values)
-            require(bool(values) and exact, f"axes.{name}: a value is not whole")
-            found[name] = np.array(values)
-    require(not given, f"axes: {', '.join(given)} is not an axis")
-    tied = dict(space["tied"])
-    fine = all((name, to) in {("vector_cores", "tensor_cores"), ("lanes", "columns")} for name, to in tied.items())
-    require(fine and not set(tied) & set(found), "tied: not one of the two ties that there are")
-    require(set(AXES[:6]) <= set(found) | set(tied), "axes: one of the six that every space has is missing")
-    return found
-
-
-def _combined(space: Mapping[str, Any], axes: Mapping[str, Floats], start: int, end: int) -> Chips:
-    places = np.unravel_index(np.arange(start, end), [len(values) for values in axes.values()])
-    at = {name: values[place] for (name, values), place in zip(axes.items(), places, strict=True)}
-    return chips_at(space, at, end - start)
-
-
-def chips_at(space: Mapping[str, Any], at: dict[str, Floats], count: int) -> Chips:
-    """Chips by the values of their axes, what is tied or follows from a rule put in; without their areas."""
-    for name, to in space["tied"].items():
-        at[name] = at[to]
-    for name, units in (("tensor_buffer", at["rows"] * at["columns"]), ("vector_buffer", at["lanes"])):
-        if name not in at:
-            rule = space["core_buffers"]
-            least, each = positive(rule["least"], "core_buffers"), positive(rule["bytes_per_unit"], "core_buffers")
-            at[name] = np.floor(np.maximum(least, each * units))
-    base = chip_of(space["base"])
-    for name in AXES[8:]:
-        at.setdefault(name, np.full(count, getattr(base, name)[0]))
-    return Chips(**at, area=np.zeros(count))
-
-
-def budget_of(space: Mapping[str, Any]) -> float:
-    """mm2 that a chip may have."""
-    if space["area_chip"] is None:
-        return positive(space["keep"]["most_area"], "keep.most_area")
-    cover(space["area_chip"].get("clusters") is None, "a budget of a chip of clusters")
-    return float(areas(chip_of(space["area_chip"]), space["base"]["process"], space["area_chip"])[0])
-
-
-def space_of(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int]) -> Space:
-    """All chips of the space that a problem states, with its terms of ownership and its memories, ascending."""
-    require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
-    cover("axes" in space, "a space without axes")
-    if space["base"].get("clusters") is not None:
-        return Space(*clusters_of(space, terms, memories))
-    limits, axes, pieces = limits_of(space, terms), axes_of(space), []
-    cover("links" not in axes, "links as an axis")
-    combinations = prod(len(values) for values in axes.values())
-    cover(combinations <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations")
-    for start in range(0, combinations, CHUNK):
-        pieces.append(limits.kept(_combined(space, axes, start, min(start + CHUNK, combinations))))
-    chips = Chips(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(Chips)))
-    require(len(chips) > 0, "the space has no chip")
-    return Space(chips, combinations, limits.memory(chips, memories))
+    memory: Integers
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The rules of a space: mm2, watts and dollars that a chip may have, infinite where there is no such rule, and the
-    share of the mm2 that it must have."""
+class Grid:
+    """A space as axes: values by name, ascending, and what its chips are made from and may have."""
 
-    space: Mapping[str, Any]
-    terms: Mapping[str, Any]
-    budget: float
-    least: float
-    watts: float
-    usd: float
+    axes: dict[str, Floats]
+    tied: Mapping[str, str]
+    buffers: Mapping[str, Any] | None
+    fixed: Mapping[str, float]
+    limits: Limits
 
-    def area(self, chips: Chips) -> Floats:
-        return areas(chips, self.space["base"]["process"], self.space["base"])
+    @property
+    def made(self) -> Technology:
+        """What its chips are made in."""
+        return self.limits.made
 
-    def power(self, chips: Chips) -> Floats:
-        """Watts of chips that have their areas; 0 where nobody asks."""
-        return np.zeros(len(chips)) if self.watts == np.inf else design_watts(chips, self.space["base"]["process"])
+    @property
+    def combinations(self) -> int:
+        """Of all axis values."""
+        return prod(len(values) for values in self.axes.values())
 
-    def price(self, area: Floats, hbm_bytes: float) -> Floats:
-        """Dollars of chips of so many mm2; 0 where nobody asks."""
-        return (
-            np.zeros(len(area)) if self.usd == np.inf else making_usd(area, self.space["base"], self.terms, hbm_bytes)
-        )
+    def stated(self, index: Integers) -> dict[str, Floats]:
+        """By the fields that an answer names, the combinations of places [chips, axes]."""
+        values = {name: axis[index[:, place]] for place, (name, axis) in enumerate(self.axes.items())}
+        for name, other in self.tied.items():
+            values[name] = values[other]
+        if self.buffers is not None:
+            least = positive(self.buffers["least"], "core_buffers.least")
+            each = positive(self.buffers["bytes_per_unit"], "core_buffers.bytes_per_unit")
+            for name, units in (
+                ("tensor_buffer", values["rows"] * values["columns"]),
+                ("vector_buffer", values["lanes"]),
+            ):
+                if name not in values:
+                    values[name] = np.floor(np.maximum(least, each * units))
+        for name, value in self.fixed.items():
+            values.setdefault(name, np.full(len(index), value))
+        return values
 
-    def kept(self, chips: Chips) -> Chips:
-        """Those of some combinations that the rules keep, with their areas."""
-        chips = replace(chips, area=self.area(chips))
-        enough = chips.area >= self.least * self.budget
-        if self.space["keep"]["smaller_with_one_core"]:
-            enough |= (chips.tensor_cores == 1) | (chips.vector_cores == 1)
-        chips = chips.taken(enough & (chips.area <= self.budget * (1 + NEAR)))
-        chips = chips.taken(self.power(chips) <= self.watts * (1 + NEAR))
-        return chips.taken(self.price(chips.area, 0.0) <= self.usd * (1 + NEAR))
+    def corner(self, index: Integers) -> Chips:
+        """The combinations of places [chips, axes], at the rated clock and without their areas."""
+        values = self.stated(index)
+        if not self.made.ports:
+            return core_chips(values)
+        values["port"] = port_of(values["global_width"], values["clusters"])
+        values["hbm_bandwidth"] = values["hbm_stacks"] * self.made.stack_rate
+        values["clock"] = np.full(len(index), self.made.clock_hz)
+        return cluster_chips(values)
 
-    def memory(self, chips: Chips, memories: Sequence[int]) -> NDArray[np.int64]:
-        """The place of the largest memory that each may have, -1: none."""
-        most = np.full(len(chips), -1)
-        for at, size in enumerate(memories):
-            most[self.price(chips.area, float(size)) <= self.usd * (1 + NEAR)] = at
-        return most
+    def numbered(self, start: int, end: int) -> Integers:
+        """The places of combinations by their numbers."""
+        return np.stack(np.unravel_index(np.arange(start, end), [len(axis) for axis in self.axes.values()]), axis=1)
 
 
-def limits_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Limits:
-    """The rules that a space of chips of cores states."""
-    keep = space["keep"]
-    watts = np.inf if keep["most_power"] is None else positive(keep["most_power"], "keep.most_power")
-    usd = np.inf if keep["most_usd"] is None else positive(keep["most_usd"], "keep.most_usd")
-    least = number(keep["least_share"], "keep.least_share", 0, 1)
-    return Limits(space, terms, budget_of(space), least, watts, usd)
+def _axes_of(space: Mapping[str, Any], names: Sequence[str]) -> dict[str, Floats]:
+    """The values of every axis, in the fixed order of axes."""
+    more = [name for name in space["axes"] if name not in names]
+    require(not more, f"axes: {more[0] if more else ''} is not an axis")
+    axes = {}
+    for name in (name for name in names if name in space["axes"]):
+        values = [positive(value, f"axes.{name}") for value in listed(space["axes"][name], f"axes.{name}")]
+        exact = name in REAL or all(value == int(value) for value in values)
+        require(bool(values) and exact, f"axes.{name}: a value is not whole")
+        require(all(a < b for a, b in pairwise(values)), f"axes.{name}: values do not ascend")
+        axes[name] = np.array(values)
+    return axes
 
 
-def chip_named(space: Mapping[str, Any], terms: Mapping[str, Any], memories: Sequence[int], said: Any) -> Space:
-    """The one chip that an answer names, of a space that is too large to look at every chip."""
+def _budget_of(space: Mapping[str, Any]) -> float:
+    """mm2 that a chip may have: as many as another chip, or as the space says."""
+    chip = space["area_chip"]
+    if chip is None:
+        return positive(space["keep"]["most_area"], "keep.most_area")
+    cover(chip.get("clusters") is None and space["base"].get("clusters") is None, "a budget of a chip of clusters")
+    return float(areas_of(core_chips(alone(core_fields(chip))), process_of(chip, space["base"]["process"])).total[0])
+
+
+def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
+    """A space of either schema, with the terms of ownership that prices depend on."""
+    cover("axes" in space, "a space without axes")
+    made = technology_of(space["base"])
+    limits = limits_of(space["keep"], made, _budget_of(space), terms)
+    if made.ports:
+        known_keys(space, KEYS, "space")
+        axes = _axes_of(space, CLUSTER_AXES)
+        require(list(space["axes"]) == list(CLUSTER_AXES), f"axes: they are not {', '.join(CLUSTER_AXES)}")
+        return Grid(axes, {}, None, {}, limits)
+    known_keys(space, KEYS | {"tied", "core_buffers"}, "space")
+    axes, tied = _axes_of(space, AXES), dict(space["tied"])
+    cover("links" not in axes, "links as an axis")
+    require(set(tied.items()) <= TIES and not set(tied) & set(axes), "tied: not one of the two ties that there are")
+    require(set(AXES[:6]) <= set(axes) | set(tied), "axes: one of the six that every space has is missing")
+    base = core_fields(space["base"])
+    return Grid(axes, tied, space["core_buffers"], {name: base[name] for name in AXES[8:]}, limits)
+
+
+def space_of(grid: Grid, memories: Sequence[int]) -> Space:
+    """All chips of a space, with the memories of a problem, ascending."""
     require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
-    named, axes = only(said, "answer.chip", AXES), axes_of(space)
-    there = all(positive(named[name], f"answer.chip.{name}") in values for name, values in axes.items())
-    require(there, "answer.chip: the space has no such chip")
-    chip = chips_at(space, {name: np.array([float(named[name])]) for name in axes}, 1)
-    limits = limits_of(space, terms)
-    chip = limits.kept(chip)
-    same = len(chip) == 1 and all(float(getattr(chip, name)[0]) == named[name] for name in AXES)
-    require(same, "answer.chip: the space has no such chip")
-    combinations = prod(len(values) for values in axes.values())
-    return Space(chip, combinations, limits.memory(chip, memories))
+    count = grid.combinations
+    cover(count <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations")
+    pieces = []
+    for start in range(0, count, CHUNK):
+        chips, _ = grid.limits.kept(grid.corner(grid.numbered(start, min(start + CHUNK, count))))
+        pieces.append(chips)
+    chips = Chips(*(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Chips)))
+    require(len(chips) > 0, "the space has no chip")
+    return Space(chips, count, grid.limits.memory(chips, memories))
 
 
-def chip_at(space: Space, said: Any) -> NDArray[np.int64]:
-    """The place of the chip that an answer names by the values of its axes."""
-    named = only(said, "answer.chip", CLUSTER_AXES if isinstance(space.chips, Clusters) else AXES)
-    same = np.ones(len(space.chips), bool)
-    for name, value in named.items():
-        same &= getattr(space.chips, name) == value
-    require(bool(same.any()), "answer.chip: the space has no such chip")
-    return np.flatnonzero(same)[:1]
+def chip_named(grid: Grid, memories: Sequence[int], stated: Any) -> Space:
+    """The one chip that an answer names by its fields."""
+    require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
+    named = only(stated, "answer.chip", CLUSTER_AXES if grid.made.ports else AXES)
+    places = []
+    for name, axis in grid.axes.items():
+        place = np.flatnonzero(axis == positive(named[name], f"answer.chip.{name}"))
+        require(len(place) == 1, "answer.chip: the space has no such chip")
+        places.append(int(place[0]))
+    index = np.array([places])
+    fields_stated = {name: number(value, f"answer.chip.{name}") for name, value in named.items()}
+    same = fields_stated == {name: float(values[0]) for name, values in grid.stated(index).items()}
+    chips, _ = grid.limits.kept(grid.corner(index))
+    require(same and len(chips) == 1, "answer.chip: the space has no such chip")
+    return Space(chips, grid.combinations, grid.limits.memory(chips, memories))

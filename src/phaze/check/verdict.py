@@ -7,17 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from .boxes import grid_of
+from .boxes import boxed, of_clusters, prove_boxes
 from .claim import larger_words, plan_words, words_of
-from .cluster_boxes import cluster_grid_of, cluster_named, prove_clusters
 from .clustered import cluster_model
 from .energy import KINDS, Objective
-from .front_boxes import prove_boxes
-from .fronts import UnitSolver, asked_of, design_values, goals_of, kind_of, prove_units, require_undominated, units_of
-from .larger import boxed, clustered, covered, prove_larger
+from .front_boxes import prove_front_boxes
+from .fronts import (
+    UnitSolver,
+    answer_chip,
+    asked_of,
+    design_values,
+    goals_of,
+    kind_of,
+    prove_units,
+    require_undominated,
+    units_of,
+)
 from .means import mean_of
 from .planned import prove_plan
 from .proof import Counted, Model, Solver, Watch, prove
+from .published import Model as PublishedModel
 from .published import model_of
 from .question import known, of_graphs
 from .reading import (
@@ -34,8 +43,8 @@ from .reading import (
     text_of,
     whole,
 )
-from .silicon import Clusters, silicon_of
-from .space import Space, chip_at, chip_named, space_of
+from .space import Grid, Space, chip_named, grid_of, space_of
+from .technology import technology_of
 from .works import COST_MODEL
 
 FILES = ("problem.json", "graphs.json", "certificate.json")
@@ -157,34 +166,30 @@ def _check(
     if "chip" in problem:
         _check_plan(problem, graphs, said, found, watch)
         return
-    many = boxed(problem)
+    grid, many = grid_of(problem["space"], problem["ownership"]), boxed(problem)
     if many:
-        witnesses = listed([None] if said["front"] is None else said["front"], "front") if front else [said["answer"]]
-        require(bool(witnesses), "front: it has no design")
-        cover(witnesses[0] is not None, "the certificate has no witness of its answer")
-        named = witnesses[0]["chip"]
-        if clustered(problem["space"]):
-            space = cluster_named(cluster_grid_of(problem["space"], problem["ownership"]), memories, named)
-        else:
-            space = chip_named(problem["space"], problem["ownership"], memories, named)
+        rows = listed([None] if said["front"] is None else said["front"], "front") if front else [said["answer"]]
+        require(bool(rows), "front: it has no design")
+        cover(rows[0] is not None, "the certificate has no witness of its answer")
+        space = chip_named(grid, memories, rows[0]["chip"])
     else:
-        space = space_of(problem["space"], problem["ownership"], memories)
-    count = f"{space.combinations:,} combinations" if many else f"{len(space.chips):,} chips"
+        space = space_of(grid, memories)
+    count = f"{grid.combinations:,} combinations" if many else f"{len(space.chips):,} chips"
     found.words = words_of(problem, said, count)
     known(problem, graphs)
     of_graphs(problem, graphs)
     _covered(problem, said)
     if front:
-        _prove_front(problem, graphs, said, space, found, watch, more[0])
+        _prove_front(problem, graphs, said, (grid, space), found, watch, more[0])
         return
     bound = _bound(said, found)
     if larger is not None or many:
         if larger is not None:
             found.gap = max(found.gap, wider)
             found.words = larger_words(found.words, larger, found.best, found.gap)
-        _prove_larger(problem, graphs, said, space, larger or problem["space"], found, watch)
+        _prove_larger(problem, graphs, said, grid, larger or problem["space"], found, watch)
         return
-    _prove(problem, graphs, said, space, (max(bound, min(sharper, found.best)), bound), found, watch, solver)
+    _prove(problem, graphs, said, (grid, space), (max(bound, min(sharper, found.best)), bound), found, watch, solver)
 
 
 def _bound(said: dict[str, Any], found: Verdict) -> float:
@@ -213,73 +218,66 @@ def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
     require(kind in KINDS, f"objective.kind: {str(kind)[:40]} is none")
     if kind != "throughput":
         published = any(model["training"]["machine"]["stack"]["stages"] != "layers" for model in problem["models"])
-        clustered = problem["space"]["base"].get("clusters") is not None
-        cover(clustered and not published, f"the objective {kind} on chips of cores")
+        cover(of_clusters(problem["space"]) and not published, f"the objective {kind} on chips of cores")
 
 
-def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, at: int) -> Model:
+def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], at: int) -> Model:
     """A model of the problem under the rules of its stack."""
     table, own, fusion = problem["models"][at], graphs["models"][at], said["fusion"][at]
     residency, memories = problem["residency"] is True, problem["hbm_bytes"]
     if table["training"]["machine"]["stack"]["stages"] == "layers":
         require(not any(said["multipliers"][at]), "multipliers: this schedule rule needs none")
         base, kind, objective = problem["space"]["base"], kind_of(problem), None
-        fan_out = silicon_of(base).fan_out if base.get("clusters") is not None else 0
+        fan_out = technology_of(base).fan_out
         if kind != "throughput":
             devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
             objective = Objective(kind, devices, problem["space"], problem["ownership"])
         return cluster_model(table, own, fusion, fan_out, residency, memories, objective=objective)
-    cover(not isinstance(space.chips, Clusters), "the rules icml24 on chips of clusters")
+    cover(not of_clusters(problem["space"]), "the rules icml24 on chips of clusters")
     return model_of(table, own, fusion, said["multipliers"][at], residency, memories)
 
 
 def _prove_front(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, found: Verdict, watch: Watch,
-    solver: UnitSolver | None,
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], chips: tuple[Grid, Space],
+    found: Verdict, watch: Watch, solver: UnitSolver | None,
 ) -> None:  # fmt: skip
-    asked, mean, count = asked_of(problem), mean_of(problem), len(problem["models"])
+    (grid, space), asked, mean, count = chips, asked_of(problem), mean_of(problem), len(problem["models"])
     require(len(said["fusion"]) == len(said["multipliers"]) == count, "certificate.json: other models")
-    models = [model_at(problem, graphs, said, space, at) for at in range(count)]
+    models = [model_at(problem, graphs, said, at) for at in range(count)]
     rows = listed(said["front"], "front")
     require(bool(rows), "front: it has no design")
     watch(f"{len(rows):,} designs")
-    many, points = boxed(problem), []
-    for at, row in enumerate(rows):
-        if many:
-            space = chip_named(problem["space"], problem["ownership"], problem["hbm_bytes"], row["chip"])
-        points.append(design_values(problem, space, asked, models, mean, row, f"front[{at}]"))
+    sizes = list(problem["hbm_bytes"])
+    points = [design_values(grid, sizes, asked, models, mean, row, f"front[{place}]") for place, row in enumerate(rows)]
     values = np.stack(points, axis=1)
     require_undominated(values)
-    if many:
-        grid = grid_of(problem["space"], problem["ownership"])
-        found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)
+    found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)
+    if boxed(problem):
+        _covered_by_boxes(models)
         found.counted = Counted(grid.combinations, grid.combinations)
         if not found.quick:
-            found.counted = prove_boxes(
-                problem, covered(models), mean, grid, asked, values, found.gap, watch, solver
-            )  # fmt: skip
+            found.counted = prove_front_boxes(models, mean, grid, sizes, asked, values, found.gap, watch, solver)
         return
-    units = units_of(problem, space, asked)
+    units = units_of(grid, space, sizes, asked)
     goals = goals_of(units, asked, values, found.gap, mean.batches[0])
-    found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)
     found.counted = prove_units(models, mean, space, units, goals, watch, found.quick, solver)
 
 
+def _covered_by_boxes(models: list[Model]) -> None:
+    published = len(models) == 1 and isinstance(models[0], PublishedModel)
+    cover(published, "larger spaces but for one model under the rules icml24")
+
+
 def _answered(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, found: Verdict, watch: Watch
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], grid: Grid, found: Verdict, watch: Watch
 ) -> tuple[list[Model], list[float]]:
     """The models of a run whose answer has the score that it states, and what each takes in it."""
     answer, count = only(said["answer"], "answer", ("chip", "hbm_bytes", "models")), len(problem["models"])
     memories, mean = list(problem["hbm_bytes"]), mean_of(problem)
-    require(answer["hbm_bytes"] in memories, "answer.hbm_bytes: no memory of the problem")
     require(len(answer["models"]) == len(said["fusion"]) == len(said["multipliers"]) == count, "answer: other models")
-    models = [model_at(problem, graphs, said, space, at) for at in range(count)]
+    models = [model_at(problem, graphs, said, at) for at in range(count)]
     watch("the answer")
-    at = chip_at(space, answer["chip"])
-    place, most = memories.index(answer["hbm_bytes"]), int(space.memory[at[0]])
-    own = isinstance(space.chips, Clusters)
-    require(place == most if own else place <= most, "answer.hbm_bytes: the chip may not have it")
-    chip, size = space.chips.taken(at), float(answer["hbm_bytes"])
+    chip, size = answer_chip(grid, memories, answer, "answer")
     seconds = [model.answer(own, chip, size) for model, own in zip(models, answer["models"], strict=True)]
     score = float(mean.score(np.array(seconds)[:, None])[0])
     require(abs(score - found.best) <= NEAR * score, f"best: {found.best!r}, and the answer has {score!r}")
@@ -287,32 +285,30 @@ def _answered(
 
 
 def _prove_larger(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, larger: Mapping[str, Any],
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], grid: Grid, larger: Mapping[str, Any],
     found: Verdict, watch: Watch,
 ) -> None:  # fmt: skip
-    models, seconds = _answered(problem, graphs, said, space, found, watch)
+    models, seconds = _answered(problem, graphs, said, grid, found, watch)
     bound, mean, memories = found.best * (1 - found.gap), mean_of(problem), problem["hbm_bytes"]
-    if clustered(larger):
-        cover(clustered(problem["space"]), "a space of clusters held against an answer of cores")
+    if of_clusters(larger):
+        cover(of_clusters(problem["space"]), "a space of clusters held against an answer of cores")
         cover(kind_of(problem) == "throughput", "energy, cost and carbon in boxes of clusters")
-        clusters = cluster_grid_of(larger, problem["ownership"])
-        found.counted = Counted(clusters.combinations, clusters.combinations, bound)
-        if not found.quick:
-            found.counted = prove_clusters(models, mean, clusters, memories, bound, seconds, watch)
     else:
-        model, grid = covered(models), grid_of(larger, problem["ownership"])
-        found.counted = Counted(grid.combinations, grid.combinations, bound)
-        if not found.quick:
-            found.counted = prove_larger(model, mean, grid, memories, bound, watch)
+        _covered_by_boxes(models)
+    space = grid_of(larger, problem["ownership"])
+    found.counted = Counted(space.combinations, space.combinations, bound)
+    if not found.quick:
+        found.counted = prove_boxes(models, mean, space, memories, bound, seconds, watch)
     if not found.quick:
         found.proved_gap = max(NEAR, found.gap)
 
 
 def _prove(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], space: Space, goals: tuple[float, float],
-    found: Verdict, watch: Watch, solver: Solver | None,
+    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], chips: tuple[Grid, Space],
+    goals: tuple[float, float], found: Verdict, watch: Watch, solver: Solver | None,
 ) -> None:  # fmt: skip
-    models, seconds = _answered(problem, graphs, said, space, found, watch)
+    grid, space = chips
+    models, seconds = _answered(problem, graphs, said, grid, found, watch)
     counted = prove(models, mean_of(problem), space, goals, watch, found.quick, solver, seconds)
     found.counted, found.proved_gap = counted, max(NEAR, 1 - counted.least / found.best)
     shown = found.quick or counted.least >= goals[1] * (1 - NEAR)
