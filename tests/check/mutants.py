@@ -192,6 +192,24 @@ MUTANTS = (
         "return np.asarray(laps * pace + costs.filled + costs.ends)",
         (PLANS,),
     ),
+    Mutant(
+        "boxes.py",
+        "share = 1 / (made.built_share + 1 / made.spare_every)",
+        "share = 0.5 / (made.built_share + 1 / made.spare_every)",
+        (BOXES, CLUSTER_BOXES),
+    ),
+    Mutant(
+        "boxes.py",
+        "ports = np.maximum(2.0 * top.global_width, top.clusters)",
+        "ports = np.maximum(top.global_width, top.clusters)",
+        (CLUSTER_BOXES,),
+    ),
+    Mutant(
+        "silicon.py",
+        "tile = np.maximum(high.sums / 8.0, macs)",
+        "tile = np.maximum(low.sums / 8.0, macs)",
+        (CLUSTER_BOXES,),
+    ),
     # claims
     Mutant(
         "verdict.py",
