@@ -74,7 +74,7 @@ def test_a_whole_run_costs_what_the_document_says() -> None:
 def test_the_limit_of_workers_follows_from_its_formula() -> None:
     total_s, evaluating, share, *limits = cells("cluster.md", "bert-large")
     total, spent = float(total_s), float(evaluating.split()[0])
-    assert evaluating.endswith("(4 chips, then 4)") and share == f"{1 - spent / total:.0%}".replace("%", " %")
+    assert evaluating.endswith("(4 chips)") and share == f"{1 - spent / total:.0%}".replace("%", " %")
     stated = WORKERS["speed-up(W)"].replace("sum over rounds of o", "o")
     for workers, limit in zip((2, 16, 100), limits, strict=True):
         names = {"t": total, "s": 1 - spent / total, "o": spent, "W": workers, "c": 4}
