@@ -31,8 +31,8 @@ from examples.paper.sheets import markdown
 from phaze.explain.changed_space import best_of_changed
 from phaze.explain.deciding import CONSTANTS, Constant
 from phaze.explain.question import Question, question_of, score_on
+from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.cluster import Cluster, Level
-from phaze.hardware.silicon.design import designed
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob, on_cluster, on_machine
@@ -86,9 +86,9 @@ def more_software(job: SearchJob, factor: float) -> SearchJob:
 def _hbm(job: SearchJob, factor: float) -> SearchJob:
     """The bandwidth of a stack."""
     space = _space_of(job)
-    hbm = space.accelerator.hbm
-    base = replace(space.accelerator, hbm=replace(hbm, bandwidth_bytes_per_s=hbm.bandwidth_bytes_per_s * factor))
-    return replace(job, space=replace(space, base=designed(base, space.technology)))
+    hbm = space.base.hbm
+    base = replace(space.base, hbm=replace(hbm, bandwidth_bytes_per_s=hbm.bandwidth_bytes_per_s * factor))
+    return replace(job, space=replace(space, base=at_held_clock(base)))
 
 
 def _network(job: SearchJob, factor: float) -> SearchJob:

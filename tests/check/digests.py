@@ -10,8 +10,8 @@ from typing import Any
 from phaze.check.claim import graphs_digest, network_digest, space_digest, stack_digest
 from phaze.documents import digest, plain_value
 from phaze.graph.zoo import ZOO
-from phaze.hardware.library import load_chip, preset_names
-from phaze.hardware.silicon.files import chip_names
+from phaze.hardware.bundled import preset_names
+from phaze.hardware.library import chip_names, load_chip
 from phaze.study.load import question_of, study_of
 from phaze.study.plain import default_study
 

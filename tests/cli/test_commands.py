@@ -21,7 +21,7 @@ from phaze.cli.main import app
 from phaze.cli.schema import formats
 from phaze.cli.tour import HIDDEN
 from phaze.errors import InfeasibleError
-from phaze.hardware.library import preset_names
+from phaze.hardware.bundled import preset_names
 
 
 class Ran(Protocol):

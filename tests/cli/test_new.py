@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from phaze.hardware.library import preset_names
+from phaze.hardware.bundled import preset_names
 from tests.cli.test_commands import Phaze
 
 GOALS = [("n3", 800, 1000), ("n5", 800, 700), ("n7", 600, 400), ("paper-22nm", 300, 300)]

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 from phaze.cost.mapping import Product, ProductCost
-from phaze.hardware.area import Areas
+from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import clocked
 from phaze.hardware.columns import columns_of
-from phaze.hardware.power import ClockPower, edge_bytes
-from phaze.hardware.silicon.chip import Accelerator
-from phaze.hardware.technology import Technology
+from phaze.hardware.power import edge_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +26,18 @@ class ProductEnergy:
         return self.arrays + self.edges + self.delivery + self.global_buffer + self.hbm + self.idle
 
 
-def product_energy(
-    p: Product,
-    cost: ProductCost,
-    chip: Accelerator,
-    node: Technology,
-    areas: Areas[float],
-    power: ClockPower[float],
-    clock_hz: float,
-) -> ProductEnergy:
-    """Energy of one product at a clock; the formulas stand in :mod:`phaze.cost.energy`."""
+def product_energy(p: Product, cost: ProductCost, chip: Chip) -> ProductEnergy:
+    """Energy of one product at the clock that a chip holds; the formulas stand in :mod:`phaze.cost.energy`."""
+    held, node, clock_hz = clocked(chip), chip.process, chip.clock_hz
+    assert held is not None and node is not None
+    areas = held.areas
     energy, clusters = node.energy, chip.clusters
     volts = float(node.voltage.at(clock_hz))
     square = volts * volts
     held_j = float(energy.core_buffer_j_per_byte(clusters.operand_bytes))
-    inside_j = held_j + energy.edge_j + energy.wire_j * sqrt(areas.clusters / chip.built.clusters) / 2.0
+    inside_j = held_j + energy.edge_j + energy.wire_j * sqrt(areas.clusters / chip.built.clusters[0]) / 2.0
     across_j = held_j + energy.wire_j * sqrt(areas.total) / 2.0
-    read = float(edge_bytes(columns_of([chip], node))[0])
+    read = float(edge_bytes(columns_of([chip]))[0])
     share = read / (2 * clusters.arrays * (clusters.rows + clusters.columns))
     return ProductEnergy(
         arrays=square * p.macs * energy.mac_j,
@@ -53,5 +47,5 @@ def product_energy(
         * (cost.global_bytes + cost.hbm_bytes)
         * float(energy.buffer.at(chip.global_buffer.size_bytes)),
         hbm=cost.hbm_bytes * energy.hbm_j_per_byte,
-        idle=power.idle_w * cost.time_s / clock_hz,
+        idle=held.power.idle_w * cost.time_s / clock_hz,
     )

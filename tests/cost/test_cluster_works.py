@@ -11,17 +11,14 @@ from phaze.cost.accuracy import block_works
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.collective import collective
 from phaze.cost.mapping import product
-from phaze.cost.sustained import SustainedChip, sustain
 from phaze.cost.table import Column, cost_works
 from phaze.cost.work import Work, works_of
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import DATASHEET, Constants, constants_of
 from phaze.hardware.columns import ChipColumns, columns_of
-from phaze.hardware.library import load_chip, load_cluster
-from phaze.hardware.silicon.files import load_accelerator
+from phaze.hardware.library import load_chip, load_cluster, load_cluster_chip
 from phaze.search.chips import enumerate_space
-from phaze.search.space_chip import cluster_chip
 from phaze.search.spaces import load_space
 from tests.cost.test_vector import streamed
 
@@ -36,23 +33,18 @@ def on_clusters(works: Sequence[Work], chips: ChipColumns, clock_hz: Floats, con
     return cost_works(works, ChipSet(chips, clock_hz, none, none, of_clusters=True), constants)
 
 
-def columns(held: SustainedChip) -> ChipColumns:
-    assert held.node is not None
-    return columns_of([held.chip], held.node)
-
-
 def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:
-    held = sustain(load_accelerator("h100"))
+    held = load_cluster_chip("h100")
     p, q = product(1, 2048, 2048, 2048), product(4, 512, 512, 128)
     works = (Work("tensor", (p, q)), Work("vector", vector=streamed(10**8, 28.0)), Work("none"))
-    table = on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET)
-    clock = np.array([held.held_hz])
-    alone = [on_clusters([Work("tensor", (x,))], columns(held), clock, DATASHEET) for x in (p, q)]
+    table = on_clusters(works, columns_of([held]), np.array([held.clock_hz]), DATASHEET)
+    clock = np.array([held.clock_hz])
+    alone = [on_clusters([Work("tensor", (x,))], columns_of([held]), clock, DATASHEET) for x in (p, q)]
     start = DATASHEET.start_up_s
     assert table.time_s(0)[0] - start == pytest.approx(sum(float(one.time_s(0)[0]) - start for one in alone))
-    assert table.time_s(1)[0] >= 28e8 / held.chip.hbm.bandwidth_bytes_per_s
+    assert table.time_s(1)[0] >= 28e8 / held.hbm.bandwidth_bytes_per_s
     assert table.time_s(2)[0] == 0
-    halved = on_clusters(works, columns(held), np.array([held.held_hz]), replace(DATASHEET, software_share=0.5))
+    halved = on_clusters(works, columns_of([held]), np.array([held.clock_hz]), replace(DATASHEET, software_share=0.5))
     assert halved.time_s(0)[0] - start == pytest.approx(2 * (table.time_s(0)[0] - start))
 
 
@@ -69,11 +61,11 @@ def test_every_chip_of_a_space_is_costed_at_its_own_clock() -> None:
 
 
 def test_a_measured_layer_is_met_within_4_percent_with_no_share_of_the_chip_fitted() -> None:
-    held, cluster = sustain(load_accelerator("a100-80gb")), load_cluster("selene")
+    held, cluster = load_cluster_chip("a100-80gb"), load_cluster("selene")
     constants = constants_of(load_chip("a100-80gb").calibration, "calibrated", "training")
     found = []
     for works, hidden in zip(block_works(LAYER), (False, True), strict=True):
-        times = on_clusters(works, columns(held), np.array([held.held_hz]), constants).times_s()[:, 0]
+        times = on_clusters(works, columns_of([held]), np.array([held.clock_hz]), constants).times_s()[:, 0]
         total = float(times.sum())
         for i, work in enumerate(works):
             if work.collective is not None:
@@ -94,13 +86,13 @@ def test_the_best_chip_of_a_reticle_could_be_built(name: str, real: str, most_ra
     block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains")
     works = (*works_of(block.forward), *works_of(block.backward))
     space = load_space(name)
-    found, held = enumerate_space(space), sustain(load_accelerator(real))
+    found, held = enumerate_space(space), load_cluster_chip(real)
     seconds = on_clusters(works, found.chips, found.held_hz, DATASHEET).times_s().sum(axis=0)
-    shipped = on_clusters(works, columns(held), np.array([held.held_hz]), DATASHEET).times_s().sum()
+    shipped = on_clusters(works, columns_of([held]), np.array([held.clock_hz]), DATASHEET).times_s().sum()
     best = int(np.argmin(seconds))
-    chip = cluster_chip(space, found.chips, best, 0)
+    chip = found.chip(best)
     density = 2e-12 * chip.macs * found.held_hz[best] / found.die_mm2[best]
     assert 1 < shipped / seconds[best] <= most_ratio
     assert density <= 1.5 * densest
     assert chip.clusters.count >= 4
-    assert chip.clusters.lanes * chip.clusters.count >= 1024
+    assert chip.lanes >= 1024

@@ -17,8 +17,9 @@ from phaze.cost.collective import (
     ways,
 )
 from phaze.errors import InputError
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Cluster, grown
-from phaze.hardware.library import load_cluster, preset_names
+from phaze.hardware.library import load_cluster
 
 CLUSTERS = [load_cluster(name) for name in preset_names("clusters")]
 clusters = st.sampled_from(CLUSTERS)

@@ -23,8 +23,9 @@ from phaze.cost.exchange import (
     ring_step_s,
     seen_by,
 )
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Cluster
-from phaze.hardware.library import load_cluster, preset_names
+from phaze.hardware.library import load_cluster
 
 CLUSTERS = [load_cluster(name) for name in preset_names("clusters")]
 clusters = st.sampled_from(CLUSTERS)

@@ -7,16 +7,16 @@ import pytest
 from phaze.cost.estimate import estimate_product
 from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants, measured_clock_hz, rate_clock_hz
+from phaze.hardware.chip_parts import UNMEASURED, ChipMeasurements
+from phaze.hardware.converted import without_measurements
 from phaze.hardware.library import load_chip
-from phaze.hardware.silicon.chip import UNMEASURED, ChipMeasurements
-from phaze.hardware.silicon.design import without_measurements
-from phaze.hardware.silicon.files import load_accelerator
 from phaze.hardware.trust import chip_trust
+from tests.hardware.chips import stated_chip
 
 
 @pytest.mark.parametrize("name", ["a100-80gb", "h100", "b200", "mi300x", "gaudi3"])
 def test_the_clock_of_a_rate_gives_that_rate(name: str) -> None:
-    own = load_accelerator(name)
+    own = stated_chip(name)
     said, chip = own.measured, load_chip(name)
     assert said.rate_shape is not None and said.rate_flops is not None
     found = estimate_product(product(1, *said.rate_shape), chip, load="training")
@@ -25,12 +25,12 @@ def test_the_clock_of_a_rate_gives_that_rate(name: str) -> None:
 
 
 def test_a_rate_beyond_the_rated_clock_is_that_of_the_rated_clock() -> None:
-    own = load_accelerator("gaudi2")
+    own = stated_chip("gaudi2")
     assert rate_clock_hz(own) == own.clock_hz
 
 
 def test_alone_and_training_take_each_others_measurement_where_they_have_none() -> None:
-    own = replace(load_accelerator("h100"), measured=ChipMeasurements(clock_hz=1.4e9))
+    own = replace(stated_chip("h100"), measured=ChipMeasurements(clock_hz=1.4e9))
     assert measured_clock_hz(own, "alone") == measured_clock_hz(own, "training") == 1.4e9
     rated = replace(own, measured=ChipMeasurements(rate_flops=700e12, rate_shape=(4096, 4096, 4096)))
     assert measured_clock_hz(rated, "alone") == measured_clock_hz(rated, "training") == rate_clock_hz(rated)

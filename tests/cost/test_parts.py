@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet, chip_set
 from phaze.cost.energy import energies
 from phaze.cost.mapping import product
-from phaze.cost.parts import cluster_part, tensor_parts, vector_parts
+from phaze.cost.parts import tensor_parts, vector_parts
 from phaze.cost.products import core_sides, map_product, sweep_products
-from phaze.cost.sustained import SustainedChip, sustain
 from phaze.cost.table import cost_table, cost_works
 from phaze.cost.vector import sweep_vector
 from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.silicon.design import NodeEnergy, load_cluster_chip
-from phaze.hardware.silicon.files import load_accelerator
+from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import at_held_clock, clocked
+from phaze.hardware.library import load_cluster_chip
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.space import Space
-from phaze.search.space_chip import cluster_chip
 from phaze.search.spaces import load_space
 from tests.cost.product_energy import product_energy
 from tests.cost.test_vector import streamed
+from tests.hardware.chips import part_at, stated_chip
 
 
 @pytest.fixture(scope="module")
@@ -42,29 +42,29 @@ def spaced(found: SpaceChips, count: int) -> NDArray[np.int64]:
 
 
 def test_parts_of_a_space_are_those_of_its_chips(opened: tuple[Space, SpaceChips]) -> None:
-    space, found = opened
+    _, found = opened
     index = spaced(found, 20)
     parts, part_of = tensor_parts(set_of(found, index), IDEAL)
     for place, chip in enumerate(index):
-        alone = cluster_part(cluster_chip(space, found.chips, int(chip), 0), float(found.held_hz[chip]))
+        alone = part_at(found.chip(int(chip)), float(found.held_hz[chip]))
         assert parts.part(int(part_of[place])) == alone
 
 
 def test_the_part_of_an_accelerator_has_what_its_file_says() -> None:
-    chip = load_accelerator("h100")
-    part, clusters, shared = cluster_part(chip, 1.5e9, 0.5), chip.clusters, chip.global_buffer
+    chip = stated_chip("h100")
+    part, clusters, shared = part_at(chip, 1.5e9, 0.5), chip.clusters, chip.global_buffer
     assert (part.cores, part.arrays) == (clusters.count, clusters.arrays)
     assert (part.rows, part.columns) == (clusters.rows, clusters.columns)
-    assert (part.buffer_bytes, part.sum_bytes) == (clusters.operand_bytes, clusters.sum_bytes)
+    assert (part.buffer_bytes, part.sum_bytes) == (clusters.operand_bytes, chip.vectors.register_bytes / 2)
     assert part.port_bytes_per_s == clusters.port_bytes_per_cycle
-    assert (part.global_bytes, part.global_bytes_per_s) == (shared.size_bytes, shared.bytes_per_cycle)
+    assert (part.global_bytes, part.global_bytes_per_s) == (shared.size_bytes, chip.global_bytes_per_cycle)
     assert (part.fan_out, part.multicast) == (shared.fan_out, shared.fan_out)
     assert part.hbm_bytes_per_s == chip.hbm.bandwidth_bytes_per_s * 0.5 / 1.5e9
     assert part.units_per_s == 1.5e9
 
 
 def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[Space, SpaceChips]) -> None:
-    space, found = opened
+    _, found = opened
     parts, _ = tensor_parts(set_of(found, np.arange(len(found))), IDEAL)
     assert len(core_sides(parts)[0]) * 15 < len(found)
     index = spaced(found, 40)
@@ -72,7 +72,7 @@ def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[Space, Sp
     p = product(1, 1024, 512, 2048)
     swept = sweep_products([p], some).time_s[0][part_of]
     for place, chip in enumerate(index[:8]):
-        part = cluster_part(cluster_chip(space, found.chips, int(chip), 0), float(found.held_hz[chip]))
+        part = part_at(found.chip(int(chip)), float(found.held_hz[chip]))
         assert swept[place] == map_product(p, part).time_s
 
 
@@ -84,45 +84,40 @@ def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(opened: tuple[S
     assert (seconds >= 28e9 / few.hbm_bytes_per_s * (1 - 1e-12)).all()
 
 
-def spent_w(held: SustainedChip, m: int, n: int, k: int) -> float:
+def spent_w(chip: Chip, m: int, n: int, k: int) -> float:
     p = product(1, m, n, k)
-    cost = map_product(p, cluster_part(held.chip, held.held_hz))
-    assert held.node is not None and held.areas is not None and held.power is not None
-    found = product_energy(p, cost, held.chip, held.node, held.areas, held.power, held.held_hz)
-    return found.total / (cost.time_s / held.held_hz)
+    cost = map_product(p, part_at(chip, chip.clock_hz))
+    return product_energy(p, cost, chip).total / (cost.time_s / chip.clock_hz)
 
 
 @pytest.mark.parametrize("name", ["a100-80gb", "h100", "mi300x", "tpu-v4"])
 def test_a_large_product_draws_about_what_set_its_clock(name: str) -> None:
     """The clock is set by a product whose arrays never wait and whose tiles fill the registers."""
-    held = sustain(load_accelerator(name))
-    assert held.held_power_w is not None
-    assert 0.7 * held.held_power_w <= spent_w(held, 8192, 8192, 8192) <= 1.2 * held.held_power_w
+    chip = load_cluster_chip(name)
+    held = clocked(chip)
+    assert held is not None
+    assert 0.7 * held.held_w <= spent_w(chip, 8192, 8192, 8192) <= 1.2 * held.held_w
 
 
 def test_a_product_that_waits_for_hbm_draws_less_than_a_large_one() -> None:
-    held = sustain(load_accelerator("h100"))
+    held = load_cluster_chip("h100")
     assert spent_w(held, 1, 8192, 8192) < spent_w(held, 8192, 8192, 8192)
 
 
 def test_arrays_that_share_operands_spend_less_at_their_edges() -> None:
-    chip = load_accelerator("h100")
+    chip = replace(load_cluster_chip("h100"), sustained_w=None)
     apart = replace(chip, clusters=replace(chip.clusters, broadcast=False))
-    assert spent_w(sustain(replace(chip, sustained_w=None)), 8192, 8192, 8192) < spent_w(
-        sustain(replace(apart, sustained_w=None)), 8192, 8192, 8192
-    )
+    together_w, apart_w = (spent_w(at_held_clock(some), 8192, 8192, 8192) for some in (chip, apart))
+    assert together_w < apart_w
 
 
 @pytest.mark.parametrize("name", ["a100-80gb", "mi300x", "tpu-v4"])
 def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str) -> None:
     chip, p = load_cluster_chip(name), product(2, 1024, 640, 512)
-    held = sustain(load_accelerator(name))
-    assert held.node is not None and held.areas is not None and held.power is not None
     chips = chip_set([chip, chip])
-    assert chips.of_clusters and chip.clock_hz == held.held_hz
-    cost = map_product(p, cluster_part(held.chip, held.held_hz))
-    one = product_energy(p, cost, held.chip, held.node, held.areas, held.power, held.held_hz)
-    many = energies(cost_works([Work("tensor", (p,))], chips, IDEAL), 0, chips, NodeEnergy(held.node))
+    assert chips.of_clusters and chip.process is not None
+    one = product_energy(p, map_product(p, part_at(chip, chip.clock_hz)), chip)
+    many = energies(cost_works([Work("tensor", (p,))], chips, IDEAL), 0, chips, chip.process)
     assert many.tensor_arrays == pytest.approx([one.arrays] * 2)
     assert many.tensor_buffers == pytest.approx([one.edges + one.delivery] * 2)
     assert many.global_buffer == pytest.approx([one.global_buffer] * 2)

@@ -19,11 +19,12 @@ from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import Work, works_of
 from phaze.errors import InputError
 from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
-from phaze.hardware.area import chip_areas
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import DATASHEET, IDEAL
-from phaze.hardware.columns import core_columns
-from phaze.hardware.library import load_chip, load_core_chip, preset_names
+from phaze.hardware.columns import columns_of
+from phaze.hardware.library import load_chip, load_core_chip
 from phaze.hardware.technology_files import load_technology
+from tests.hardware.chips import areas_in
 
 KIB = 1024
 
@@ -88,17 +89,17 @@ def test_an_epilogue_runs_beside_its_product_and_costs_its_elements() -> None:
     assert work.vector is not None
     assert (work.vector.elements, work.vector.operations) == (512 * 512, 1.0)
     assert work.products[0].c_bytes == 512 * KIB
-    few_lanes = replace(load_chip("tpu-v4"), vector_cores=1)
-    slow = replace(few_lanes, vector_core=replace(few_lanes.vector_core, lanes=1))
-    times = cost_works([work], core_set([load_chip("tpu-v4"), slow]), IDEAL).time_s(0)
-    assert times[0] < cost_table(works_of(chain()), core_set([load_chip("tpu-v4")]), IDEAL).all_cores.times_s().sum()
+    chip = load_core_chip("tpu-v4")
+    slow = replace(chip, vectors=replace(chip.vectors, count=1, lanes=1))
+    times = cost_works([work], core_set([chip, slow]), IDEAL).time_s(0)
+    assert times[0] < cost_table(works_of(chain()), core_set([chip]), IDEAL).all_cores.times_s().sum()
     assert times[1] >= 512 * 512 / 1.05e9
 
 
 def test_a_paired_operator_has_the_smaller_number_of_cores() -> None:
-    chip = load_chip("tpu-v4")
+    chip = load_core_chip("tpu-v4")
     table = cost_table(works_of(fused()), core_set([chip]), IDEAL)
-    two = cost_works(works_of(fused()), core_set([replace(chip, tensor_cores=2)]), IDEAL)
+    two = cost_works(works_of(fused()), core_set([replace(chip, clusters=replace(chip.clusters, count=2))]), IDEAL)
     assert table.spread_s(1, paired=True)[0] == two.time_s(1)[0]
     assert table.spread_s(1, paired=False)[0] == table.all_cores.time_s(1)[0]
 
@@ -120,7 +121,7 @@ def test_all_cores_are_never_slower_than_one(name: str) -> None:
 
 
 def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
-    base = core_columns([load_core_chip("tpu-v4-paper")])
+    base = columns_of([load_core_chip("tpu-v4-paper")])
     copy = Work("vector", vector=VectorWork(2**24, 0, 0.0, 1, (Moved(2.0**25, 2.0**26 + 1),), (Moved(2.0**25),)))
     many = Work("tensor", (replace(product(1, 2048, 2048, 2048), a_need_bytes=2.0**26 + 1),))
     wide = Work("vector", vector=VectorWork(2**24, 2**15, 7.0, 2, (Moved(2.0**25),), (Moved(2.0**25),)))
@@ -168,7 +169,7 @@ def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name:
     technology = load_technology(chip.technology)
     chips = core_set([chip])
     p = product(1, m, n, k)
-    spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology.energy)
+    spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology)
     table = technology.energy
     compulsory = p.macs * table.mac_j + (p.a_bytes + p.b_bytes + p.c_bytes) * table.hbm_j_per_byte
     assert spent.total()[0] >= compulsory * (1 - 1e-12)
@@ -178,11 +179,11 @@ def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name:
 def test_a_layer_draws_between_static_and_design_power() -> None:
     chip = load_chip("tpu-v4")
     technology = load_technology("n7")
-    area = np.array([chip_areas(technology, chip).total])
+    area = np.array([areas_in(technology, chip).total])
     works, _ = block_works(SIZES | {"hidden": 4096, "heads": 32, "sequence": 2048})
     column = cost_works(works, core_set([chip]), DATASHEET)
     static_w = technology.energy.static_w_per_mm2 * area
-    power = layer_power(column, range(len(works)), core_set([chip]), technology.energy, static_w)
+    power = layer_power(column, range(len(works)), core_set([chip]), technology, static_w)
     assert static_w[0] < power.average_w[0] <= power.peak_w[0] < 400
     assert power.energy_j[0] == pytest.approx(power.average_w[0] * column.times_s().sum())
 
@@ -192,14 +193,14 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
     area, table = np.array([800.0, 600.0]), technology.energy
     work = VectorWork(3_000_000, 0, 7.0, 1, (Moved(6e6),), (Moved(6e6),))
     column = cost_works([Work("vector", (), work)], chips, DATASHEET)
-    spent = energies(column, 0, chips, table)
+    spent = energies(column, 0, chips, technology)
     assert spent.vector_units == pytest.approx(7.0 * 3_000_000 * table.lane_j)
     assert spent.vector_buffers == pytest.approx(2 * 12e6 * table.core_buffer_j_per_byte(chips.columns.register_bytes))
     assert spent.hbm == pytest.approx(12e6 * table.hbm_j_per_byte)
     assert spent.tensor_arrays == pytest.approx(0.0)
     assert spent.tensor_buffers == pytest.approx(0.0)
     static_w = table.static_w_per_mm2 * area
-    power = layer_power(column, [0, 0], chips, table, static_w)
+    power = layer_power(column, [0, 0], chips, technology, static_w)
     watts = spent.total() / column.time_s(0) + static_w
     assert power.average_w == pytest.approx(watts)
     assert power.peak_w == pytest.approx(watts)
@@ -208,7 +209,7 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
 def test_a_layer_of_nothing_draws_no_power() -> None:
     chips, technology = core_set([load_chip("a100-80gb")]), load_technology("n7")
     column = cost_works([Work("vector", (), VectorWork(0, 0, 1.0, 1, (), ()))], chips, IDEAL)
-    power = layer_power(column, [0], chips, technology.energy, np.array([80.0]))
+    power = layer_power(column, [0], chips, technology, np.array([80.0]))
     assert column.time_s(0).tolist() == [0.0]
     assert (power.average_w.tolist(), power.peak_w.tolist()) == ([0.0], [0.0])
 

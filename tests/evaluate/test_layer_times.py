@@ -33,8 +33,9 @@ from phaze.graph.saved.modes import Modes, offered
 from phaze.graph.split_context import context_parallel
 from phaze.graph.split_experts import expert_parallel
 from phaze.graph.zoo import load_model
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
+from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.schedule.bounds import BOUNDS
 from phaze.schedule.order import strong_components
 from phaze.schedule.rules import COMPANIONS, ICML24, LINKS, OVERLAP, SERIAL, Rule

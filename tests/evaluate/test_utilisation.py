@@ -10,8 +10,9 @@ from phaze import api
 from phaze.api.values import Planned
 from phaze.errors import PhazeError
 from phaze.graph.zoo import ZOO
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import load_chip, preset_names
+from phaze.hardware.library import load_chip
 from phaze.report.page.plan_page import plan_page
 from phaze.report.run_sheet import flops_text
 

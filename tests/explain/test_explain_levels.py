@@ -13,7 +13,7 @@ from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on
 from phaze.explain.ranges import constants_of, scaled, worst_case
-from phaze.hardware.silicon.design import changed_chip
+from phaze.hardware.converted import changed_chip
 from phaze.search.baseline import scale_for
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
 from phaze.search.chips import enumerate_space

@@ -6,15 +6,16 @@ from math import pi
 
 import pytest
 
-from phaze.hardware.area import chip_areas, most_stacks
+from phaze.hardware.area import most_stacks
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.chip_parts import on_die
+from phaze.hardware.clocked import clocked, full_rate_power
+from phaze.hardware.library import load_cluster_chip, load_core_chip
 from phaze.hardware.ownership import HOURS_PER_YEAR, die_yield, dies_per_wafer, load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.silicon.design import load_cluster_chip
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import load_node, load_technology
 from tests.formulas.stated import DOCS, evaluate, formulas
+from tests.hardware.chips import areas_in
 
 AREA = formulas("technology.md", "Area")
 POWER = formulas("technology.md", "Power")
@@ -31,12 +32,13 @@ def _loaded(name: str) -> tuple[Chip, Technology]:
 @pytest.mark.parametrize("name", CHIPS)
 def test_areas_are_those_of_the_document(name: str) -> None:
     chip, technology = _loaded(name)
-    table, built = technology.area, chip.silicon
+    table, built, core, vector = technology.area, chip.built, chip.clusters, chip.vectors
     names: dict[str, float | Callable[..., float]] = {
-        "kc": built.cores_built, "kg": built.global_buffer_built, "kh": built.hbm_built, "T": chip.tensor_cores,
-        "r": chip.tensor_core.rows, "c": chip.tensor_core.columns, "mac": table.mac_mm2, "V": chip.vector_cores,
-        "l": chip.vector_core.lanes, "lane": table.lane_mm2, "control": table.control_cluster_mm2,
-        "u": chip.tensor_core.buffer.size_bytes, "v": chip.vector_core.buffer.size_bytes,
+        "kc": on_die(1.0, built.clusters), "kg": on_die(1.0, built.global_buffer), "kh": on_die(1.0, built.hbm),
+        "T": core.count,
+        "r": core.rows, "c": core.columns, "mac": table.mac_mm2, "V": vector.count,
+        "l": vector.lanes, "lane": table.lane_mm2, "control": table.control_cluster_mm2,
+        "u": core.operand_bytes, "v": vector.register_bytes,
         "g": chip.global_buffer.size_bytes, "w": chip.global_buffer.bandwidth_bytes_per_s / chip.clock_hz,
         "network": table.network_mm2_per_byte_per_cycle, "H": chip.hbm.bandwidth_bytes_per_s,
         "hbm": table.hbm_mm2_per_byte_per_s, "B": chip.links.bandwidth_bytes_per_s,
@@ -44,7 +46,7 @@ def test_areas_are_those_of_the_document(name: str) -> None:
         "core": lambda size: float(table.core_buffer.at(size)),
         "scratchpad": lambda size: float((table.cache if chip.global_buffer.cache else table.scratchpad).at(size)),
     }  # fmt: skip
-    areas = chip_areas(technology, chip).by_component()
+    areas = areas_in(technology, chip).by_component()
     components = {text: evaluate(AREA[text], names) for text in AREA if text != "other"}
     components["other"] = evaluate(AREA["other"], {**components, "share": table.other_share})
     assert {text.replace(" ", "_"): value for text, value in components.items()} == pytest.approx(areas, rel=1e-12)
@@ -53,10 +55,10 @@ def test_areas_are_those_of_the_document(name: str) -> None:
 @pytest.mark.parametrize("name", CHIPS)
 def test_tdp_is_that_of_the_document(name: str) -> None:
     chip, technology = _loaded(name)
-    power, table = full_rate_power(technology, chip), technology.energy
+    power, table = full_rate_power(chip), technology.energy
     rate = {"full rate": chip.macs * chip.clock_hz, "energy": table.mac_j}
     assert evaluate(POWER["component"], rate) == pytest.approx(power.tensor_arrays)
-    area = chip_areas(technology, chip).total
+    area = areas_in(technology, chip).total
     assert evaluate(POWER["static"], {"leakage": table.static_w_per_mm2, "area": area}) == pytest.approx(power.static)
     sides = {"tensor side": power.tensor_arrays + power.tensor_buffers}
     sides |= {"vector side": power.vector_units + power.vector_buffers}
@@ -70,14 +72,14 @@ def test_tdp_is_that_of_the_document(name: str) -> None:
 @pytest.mark.parametrize("name", CHIPS)
 def test_money_and_carbon_are_those_of_the_document(name: str) -> None:
     chip, technology = _loaded(name)
-    terms, fab, dies = load_terms(), technology.fab, chip.silicon.dies
-    area = chip_areas(technology, chip).total / dies
-    cost = ownership_of(chip, technology, terms)
+    terms, fab, dies = load_terms(), technology.fab, chip.built.dies
+    area = areas_in(technology, chip).total / dies
+    cost = ownership_of(chip, terms)
     names: dict[str, float] = {
         "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": area, "D": fab.defects_per_cm2 / 100, "dies": dies,
         "alpha": terms.yield_clustering, "wafer": fab.wafer_usd, "HBM GB": chip.hbm.size_bytes / 1e9,
         "price": terms.hbm_usd_per_gb, "package": terms.package_usd, "utilisation": terms.utilisation,
-        "power": full_rate_power(technology, chip).design_w / 1e3, "PUE": terms.power_usage_effectiveness,
+        "power": full_rate_power(chip).design_w / 1e3, "PUE": terms.power_usage_effectiveness,
         "hours": terms.lifetime_years * HOURS_PER_YEAR, "price of a kWh": terms.electricity_usd_per_kwh,
         "fab grid": terms.fab_grid_kgco2e_per_kwh, "energy": fab.energy_kwh_per_cm2 / 100,
         "gases": fab.gas_kgco2e_per_cm2 / 100, "materials": fab.materials_kgco2e_per_cm2 / 100,
@@ -119,14 +121,13 @@ def test_voltage_and_die_edge_are_those_of_the_document() -> None:
 
 
 def test_the_clock_held_is_the_greatest_within_the_limit() -> None:
-    design = load_cluster_chip("h100").clusters
-    assert design is not None
+    held = clocked(load_cluster_chip("h100"))
+    assert held is not None
     watts = _in_text(r"(fixed \+ joule f V\(f\)\^2) within the limit")
     node = load_node("n5")
-    for f, within in ((design.held_hz * (1 - 1e-9), True), (design.held_hz * (1 + 1e-9), False)):
+    for f, within in ((held.held_hz * (1 - 1e-9), True), (held.held_hz * (1 + 1e-9), False)):
         names: dict[str, float | Callable[..., float]] = {"f": f, "V": lambda clock: float(node.voltage.at(clock))}
-        power = design.power
-        assert power is not None
+        power = held.power
         drawn = [
             evaluate(watts, names | {"fixed": fixed, "joule": joule})
             for fixed, joule in ((power.product_fixed_w, power.product_j), (power.vector_fixed_w, power.vector_j))

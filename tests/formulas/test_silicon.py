@@ -7,14 +7,15 @@ from random import Random
 
 import pytest
 
-from phaze.hardware.area import Areas
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import GENERATIONS, on_die
+from phaze.hardware.clocked import clocked
+from phaze.hardware.library import load_cluster_chip
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.chip import GENERATIONS, Accelerator
-from phaze.hardware.silicon.design import ClusterDesign, load_cluster_chip
-from phaze.hardware.silicon.price import making_cost
+from phaze.hardware.price import making_cost
 from phaze.hardware.technology import Technology
-from phaze.hardware.technology_files import load_node
 from tests.formulas.stated import evaluate, formulas
+from tests.hardware.chips import areas_in
 
 AREA = formulas("silicon.md", "Area")
 POWER = formulas("silicon.md", "Power and clock")
@@ -24,12 +25,12 @@ Names = dict[str, float | Callable[..., float]]
 MIB = 2**20
 
 
-def _chip(seed: int) -> tuple[Accelerator, Technology]:
+def _chip(seed: int) -> tuple[Chip, Technology]:
     """A bundled chip of one die, and beyond the first two one with its sizes drawn at random."""
     random = Random(seed)
-    design = load_cluster_chip(("h100", "a100-80gb", "tpu-v4")[seed % 3]).clusters
-    assert design is not None
-    chip, node = design.accelerator, load_node(str(design.accelerator.technology))
+    chip = load_cluster_chip(("h100", "a100-80gb", "tpu-v4")[seed % 3])
+    node = chip.process
+    assert node is not None
     if seed < 3:
         return chip, node
     clusters = replace(
@@ -38,28 +39,23 @@ def _chip(seed: int) -> tuple[Accelerator, Technology]:
         arrays=random.choice((1, 4, 8)),
         rows=random.choice((16, 128)),
         columns=random.choice((32, 256)),
-        register_bytes=random.choice((2**18, 4 * MIB, 20 * MIB)),
         broadcast=random.random() < 0.5,
     )
-    built = replace(chip.built, clusters=clusters.count + 1)
+    vectors = replace(chip.vectors, count=clusters.count, register_bytes=random.choice((2**18, 4 * MIB, 20 * MIB)))
+    built = replace(chip.built, clusters=(clusters.count + 1, clusters.count))
     built = replace(built, interfaces="aldebaran") if random.random() < 0.5 else built
-    return replace(chip, clusters=clusters, built=built), node
+    return replace(chip, clusters=clusters, vectors=vectors, built=built), node
 
 
-def _areas(chip: Accelerator, node: Technology) -> Areas[float]:
-    areas = ClusterDesign(chip, node).areas
-    assert areas is not None
-    return areas
-
-
-def _sizes(chip: Accelerator, node: Technology) -> Names:
+def _sizes(chip: Chip, node: Technology) -> Names:
     """The letters of the page."""
-    clusters, areas = chip.clusters, _areas(chip, node)
+    clusters, areas = chip.clusters, areas_in(node, chip)
     return {
-        "N": clusters.count, "Nb": chip.built.clusters, "c": clusters.arrays, "R": clusters.rows,
-        "C": clusters.columns, "l": clusters.lanes, "U": clusters.operand_bytes, "A": clusters.register_bytes,
-        "p": clusters.port_bytes_per_cycle, "w": chip.global_buffer.bytes_per_cycle, "F": chip.global_buffer.fan_out,
-        "G": chip.built.global_buffer_bytes, "B": chip.links.bandwidth_bytes_per_s, "area": areas.total,
+        "N": clusters.count, "Nb": chip.built.clusters[0], "c": clusters.arrays, "R": clusters.rows,
+        "C": clusters.columns, "l": chip.vectors.lanes, "U": clusters.operand_bytes, "A": chip.vectors.register_bytes,
+        "p": clusters.port_bytes_per_cycle, "w": chip.global_bytes_per_cycle, "F": chip.global_buffer.fan_out,
+        "G": on_die(float(chip.global_buffer.size_bytes), chip.built.global_buffer),
+        "B": chip.links.bandwidth_bytes_per_s, "area": areas.total,
         "H": chip.hbm.bandwidth_bytes_per_s, "stacks": chip.hbm.stacks, "MiB": MIB,
     }  # fmt: skip
 
@@ -73,13 +69,14 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
     names = _sizes(chip, node) | {
         "mac": table.mac_mm2, "support": table.support_mm2, "lane": table.lane_mm2,
         "control of a lane": table.control_lane_mm2, "control of a cluster": table.control_cluster_mm2,
-        "control of an array": table.control_array_mm2, "sites": built.hbm_sites, "stack": interfaces.stack_mm2,
+        "control of an array": table.control_array_mm2, "sites": round(on_die(float(chip.hbm.stacks), built.hbm)),
+        "stack": interfaces.stack_mm2,
         "lane rate": chip.links.lane_bytes_per_s or table.lane_bytes_per_s, "host lanes": table.host_lanes,
         "serdes": interfaces.lane_mm2, "area of a byte/s": interfaces.link_mm2_per_byte_per_s,
         "uncore": table.uncore_mm2, "wire area": table.network_mm2,
         "sram": lambda size: float(table.core_buffer.at(size)),
     }  # fmt: skip
-    parts = _areas(chip, node)
+    parts = areas_in(node, chip)
     for name, stated in AREA.items():
         shared_name: Names = {"sram": lambda size: float(shared.at(size))} if name == "global_buffer" else {}
         names[name] = evaluate(stated, names | shared_name)
@@ -92,7 +89,7 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(9))
 def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
     chip, node = _chip(seed)
-    energy, clusters, areas = node.energy, chip.clusters, _areas(chip, node)
+    energy, clusters, areas = node.energy, chip.clusters, areas_in(node, chip)
     shared = chip.global_buffer.size_bytes
 
     def buffer(size: float) -> float:
@@ -101,7 +98,7 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
 
     names = _sizes(chip, node) | {
         "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": energy.wire_j, "lane": energy.lane_j, "buffer": buffer,
-        "cluster area": areas.clusters / chip.built.clusters, "leakage": energy.static_w_per_mm2,
+        "cluster area": areas.clusters / chip.built.clusters[0], "leakage": energy.static_w_per_mm2,
         "stack_w": energy.stack_w, "link_j": energy.link_j_per_byte, "hbm_j": energy.hbm_j_per_byte,
         "activity": energy.hbm_activity, "G": shared,
     }  # fmt: skip
@@ -112,8 +109,9 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
         names["edge"] = evaluate(POWER["edge"], names)
     for name in ("tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed"):
         names[name] = evaluate(POWER[name], names)
-    power = ClusterDesign(chip, node).power
-    assert power is not None
+    held = clocked(chip)
+    assert held is not None
+    power = held.power
     stated = [names[name] for name in ("product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed")]
     own = [power.product_j, power.vector_j, power.idle_w, power.product_fixed_w, power.vector_fixed_w]
     assert stated == pytest.approx(own, rel=1e-12)
@@ -126,7 +124,7 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_manufacturing_cost_is_that_of_the_document(seed: int) -> None:
     chip, node = _chip(seed)
-    terms, fab, areas = load_terms(), node.fab, _areas(chip, node)
+    terms, fab, areas = load_terms(), node.fab, areas_in(node, chip)
     assert chip.built.dies == 1 and chip.hbm.generation
     names: dict[str, float] = {
         "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": areas.total, "D": fab.defects_per_cm2 / 100,
@@ -137,5 +135,5 @@ def test_manufacturing_cost_is_that_of_the_document(seed: int) -> None:
     names |= {name: evaluate(YIELD[name], names) for name in ("N", "Y")}
     for name in ("die", "network share", "manufacturing"):
         names[name] = evaluate(COST[name], names)
-    assert names["manufacturing"] == pytest.approx(making_cost(chip, areas, terms, node).total_usd, rel=1e-12)
+    assert names["manufacturing"] == pytest.approx(making_cost(chip, terms).total_usd, rel=1e-12)
     assert set(COST) == {"die", "network share", "manufacturing"}

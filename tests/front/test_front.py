@@ -60,7 +60,7 @@ def found_by(job: SearchJob, asked: RequestedMetrics, count: int = 1) -> FrontSt
 def every_design(job: SearchJob) -> dict[str, Floats]:
     """Every chip, memory and way by the plain path, one at a time: what each metric is."""
     opened, (task,) = enumerate_space(job.space), job.models
-    energy, rows = opened.energy, []
+    energy, rows = opened.space.technology, []
     for number in range(len(opened)):
         for size in job.hbm_bytes:
             chip = opened.chip(number, size)

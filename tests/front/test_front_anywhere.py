@@ -45,7 +45,7 @@ SEVERAL = [("throughput", "energy"), ("throughput", "cost", "area"), ("energy", 
 def _ways(job: SearchJob, number: int, size: int) -> list[list[tuple[float, float]]]:
     """Seconds and joules of a batch of every configuration that fits, by model, each placed alone."""
     opened, found = enumerate_space(job.space), list[list[tuple[float, float]]]()
-    chip, table = opened.chip(number, size), opened.energy
+    chip, table = opened.chip(number, size), opened.space.technology
     for task in job.models:
         own = []
         for configuration in task.configurations:

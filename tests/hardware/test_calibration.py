@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from phaze.errors import InputError
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import (
     DATASHEET,
     DATASHEET_LINK,
@@ -17,7 +18,7 @@ from phaze.hardware.calibration import (
     constants_of,
     link_constants_of,
 )
-from phaze.hardware.library import load_chip, load_cluster, preset_names
+from phaze.hardware.library import load_chip, load_cluster
 
 
 def test_a_chip_has_at_most_ten_measured_numbers_and_a_family() -> None:

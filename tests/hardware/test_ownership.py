@@ -8,11 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.errors import InfeasibleError
-from phaze.hardware.area import chip_areas
-from phaze.hardware.chip import Memory
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import GlobalBuffer
+from phaze.hardware.converted import as_cores
 from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import die_yield, dies_per_wafer, load_terms, ownership_of
+from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import load_technology
+from tests.hardware.chips import areas_in
+
+
+def cores_in(name: str, process: str) -> tuple[Chip, Technology]:
+    """A chip as cores in a process that does not set its clock."""
+    technology = load_technology(process)
+    return replace(as_cores(load_chip(name)), process=technology), technology
 
 
 def test_dies_per_wafer_follows_the_formula() -> None:
@@ -34,8 +43,8 @@ def test_a_larger_die_never_yields_more(one: float, other: float, defects: float
 
 
 def test_costs_add_up_and_follow_their_constants() -> None:
-    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
-    owned = ownership_of(chip, technology, terms, average_w=200.0)
+    (chip, _), terms = cores_in("tpu-v4", "n7"), load_terms()
+    owned = ownership_of(chip, terms, average_w=200.0)
     assert owned.hbm_usd == pytest.approx(32 * 2**30 / 1e9 * terms.hbm_usd_per_gb)
     assert owned.die_usd == pytest.approx(9346 / (owned.dies_per_wafer * owned.yield_share))
     assert owned.energy_kwh == pytest.approx(0.2 * 0.7 * 1.1 * 4 * 8766)
@@ -44,12 +53,11 @@ def test_costs_add_up_and_follow_their_constants() -> None:
 
 
 def test_carbon_of_making_is_energy_gas_and_material_of_all_silicon_that_is_spent() -> None:
-    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
+    (chip, technology), terms = cores_in("tpu-v4", "n7"), load_terms()
     fab = replace(technology.fab, energy_kwh_per_cm2=2.0, gas_kgco2e_per_cm2=0.25, materials_kgco2e_per_cm2=0.5)
-    owned = ownership_of(
-        chip, replace(technology, fab=fab), replace(terms, fab_grid_kgco2e_per_kwh=0.375), average_w=200.0
-    )
-    area_cm2 = chip_areas(technology, chip).total / 100
+    chip = replace(chip, process=replace(technology, fab=fab))
+    owned = ownership_of(chip, replace(terms, fab_grid_kgco2e_per_kwh=0.375), average_w=200.0)
+    area_cm2 = areas_in(technology, chip).total / 100
     silicon = area_cm2 * (0.375 * 2.0 + 0.25 + 0.5) / owned.yield_share
     memory = 32 * 2**30 / 1e9 * terms.hbm_kgco2e_per_gb
     assert owned.embodied_kgco2e == pytest.approx(silicon + memory + terms.package_kgco2e)
@@ -57,31 +65,31 @@ def test_carbon_of_making_is_energy_gas_and_material_of_all_silicon_that_is_spen
 
 
 def test_every_ownership_constant_changes_an_answer() -> None:
-    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
-    base = ownership_of(chip, technology, terms)
+    (chip, _), terms = cores_in("tpu-v4", "n7"), load_terms()
+    base = ownership_of(chip, terms)
     for name in type(terms).__slots__:
         changed = replace(terms, **{name: getattr(terms, name) * 1.5})
-        assert ownership_of(chip, technology, changed) != base, name
+        assert ownership_of(chip, changed) != base, name
 
 
 def test_more_dies_of_the_same_silicon_cost_less_than_one() -> None:
-    chip, technology, terms = load_chip("b200"), load_technology("n5"), load_terms()
-    one = replace(chip, silicon=replace(chip.silicon, dies=1))
-    assert ownership_of(chip, technology, terms).die_usd < ownership_of(one, technology, terms).die_usd
+    (chip, _), terms = cores_in("b200", "n5"), load_terms()
+    one = replace(chip, built=replace(chip.built, dies=1))
+    assert ownership_of(chip, terms).die_usd < ownership_of(one, terms).die_usd
 
 
 def test_a_die_larger_than_the_wafer_is_nothing_feasible() -> None:
-    chip = load_chip("tpu-v4")
-    huge = replace(chip, global_buffer=Memory(2**40, 1e12))
+    chip, _ = cores_in("tpu-v4", "n7")
+    huge = replace(chip, global_buffer=GlobalBuffer(2**40, 1e12))
     with pytest.raises(InfeasibleError, match="does not fit a wafer") as caught:
-        ownership_of(huge, load_technology("n7"), load_terms())
+        ownership_of(huge, load_terms())
     assert caught.value.document["needed_mm2"] > 70_000
 
 
 def test_a_chip_of_two_dies_pays_for_both() -> None:
-    chip, technology, terms = load_chip("tpu-v4"), load_technology("n7"), load_terms()
-    two = replace(chip, silicon=replace(chip.silicon, dies=2))
-    one, split = ownership_of(chip, technology, terms), ownership_of(two, technology, terms)
+    (chip, technology), terms = cores_in("tpu-v4", "n7"), load_terms()
+    two = replace(chip, built=replace(chip.built, dies=2))
+    one, split = ownership_of(chip, terms), ownership_of(two, terms)
     assert split.die_usd == pytest.approx(2 * technology.fab.wafer_usd / (split.dies_per_wafer * split.yield_share))
     assert split.die_usd < one.die_usd, "smaller dies yield better"
     assert split.die_usd > 0.5 * one.die_usd

@@ -9,8 +9,8 @@ import pytest
 
 from phaze import units
 from phaze.errors import InputError
-from phaze.hardware.library import load_chip, load_cluster, load_stack, preset_names
-from phaze.hardware.silicon.files import chip_names
+from phaze.hardware.bundled import preset_names
+from phaze.hardware.library import chip_names, load_chip, load_cluster, load_stack
 
 CHIPS = (
     "tpu-v2",
@@ -229,7 +229,9 @@ def test_memory_is_faster_the_nearer_it_is(name: str) -> None:
 
 def test_the_papers_tpu_v4_stands_beside_the_real_one() -> None:
     real, paper = load_chip("tpu-v4"), load_chip("tpu-v4-paper")
-    assert (real.tensor_cores, real.tensor_core) == (paper.tensor_cores, paper.tensor_core)
+    assert real.tensor_cores == paper.tensor_cores
+    assert (real.clusters.rows, real.clusters.columns) == (paper.clusters.rows, paper.clusters.columns)
+    assert real.clusters.operand_bytes == real.clusters.arrays * paper.clusters.operand_bytes
     assert real.peak_flops == paper.peak_flops
     assert (real.lanes, paper.lanes) == (4096, 256)
     assert real.links.bandwidth_bytes_per_s > 60 * paper.links.bandwidth_bytes_per_s

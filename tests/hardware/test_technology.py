@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.errors import InputError
-from phaze.hardware.area import areas_of, chip_areas
-from phaze.hardware.columns import core_columns
+from phaze.hardware.area import areas_of
+from phaze.hardware.bundled import preset_names
+from phaze.hardware.clocked import full_rate_power
+from phaze.hardware.columns import columns_of
 from phaze.hardware.dies import compare_areas, compare_powers
-from phaze.hardware.library import load_chip, load_core_chip, preset_names
-from phaze.hardware.power import full_rate_power
+from phaze.hardware.library import load_chip, load_core_chip
 from phaze.hardware.technology import Curve
 from phaze.hardware.technology_files import load_technology
+from tests.hardware.chips import areas_in
 
 PRESETS = Path(__file__).parents[2] / "src" / "phaze" / "hardware" / "presets"
 MIB, GB = 2**20, 1e9
@@ -32,11 +34,11 @@ TPU_V4_IDLE_W, TPU_V4_DIE_MM2 = 90.0, 600.0  # transcription of Jouppi, ISCA 202
 
 def test_the_papers_baseline_has_the_papers_area() -> None:
     chip = load_chip("tpu-v4-paper")
-    assert chip_areas(load_technology("paper-22nm"), chip).total == pytest.approx(278.82667631, abs=5e-9)
+    assert areas_in(load_technology("paper-22nm"), chip).total == pytest.approx(278.82667631, abs=5e-9)
 
 
 def test_the_papers_area_is_cores_buffers_and_global_buffer_alone() -> None:
-    areas = chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).by_component()
+    areas = areas_in(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).by_component()
     assert areas["tensor_arrays"] == pytest.approx(8 * 128 * 128 * 760.041386e-6, rel=1e-12)
     assert areas["core_buffers"] == pytest.approx(8 * 0.446565 + 2 * 0.00824843, rel=1e-12)
     assert areas["global_buffer"] == 175.423
@@ -149,7 +151,7 @@ FIELDS = ("built", "rows", "vectors_built", "lanes", "global_built_bytes", "hbm_
 
 @given(st.sampled_from(["n7", "n5", "paper-22nm"]), st.sampled_from(FIELDS), st.floats(1, 64))
 def test_more_of_any_part_never_shrinks_a_chip(name: str, field: str, factor: float) -> None:
-    technology, chips = load_technology(name), core_columns([load_core_chip("tpu-v4")])
+    technology, chips = load_technology(name), columns_of([load_core_chip("tpu-v4")])
     larger: Any = replace(chips, **{field: getattr(chips, field) * factor})
     before, after = areas_of(chips, technology).total, areas_of(larger, technology).total
     assert after[0] >= before[0] * (1 - 1e-12)
@@ -159,13 +161,13 @@ def test_a_chip_among_others_has_the_area_that_it_has_alone() -> None:
     technology = load_technology("n7")
     chips = [load_core_chip(name) for name in preset_names("chips")]
     assert len({chip.global_buffer.cache for chip in chips}) == 2
-    together = areas_of(core_columns(chips), technology).total
-    assert together.tolist() == [chip_areas(technology, chip).total for chip in chips]
+    together = areas_of(columns_of(chips), technology).total
+    assert together.tolist() == [areas_in(technology, chip).total for chip in chips]
 
 
 def test_power_is_the_sum_of_its_formula() -> None:
     chip, technology = load_chip("tpu-v4"), load_technology("n7")
-    power = full_rate_power(technology, chip)
+    power = full_rate_power(replace(chip, process=technology))
     assert power.tensor_arrays == pytest.approx(131072 * 1.05e9 * 0.59e-12)
     assert power.hbm == pytest.approx(1.2e12 * 31.2e-12)
     memory = power.global_buffer + power.hbm + power.links

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from phaze.errors import InputError
-from phaze.hardware.library import bundled, load_chip, load_core_chip, preset_names
+from phaze.hardware.bundled import bundled, preset_names
+from phaze.hardware.library import load_chip, load_core_chip
 from phaze.search.spaces import load_space
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from phaze.errors import InputError
-from phaze.hardware.chip import Memory, Silicon, TensorCore, array_feed_bytes_per_cycle
+from phaze.hardware.chip_parts import Built, Clusters, Hbm, array_feed_bytes_per_cycle
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 
@@ -19,7 +19,7 @@ def test_peak_is_two_operations_a_unit_and_cycle() -> None:
 def test_a_core_buffer_without_bandwidth_feeds_its_array() -> None:
     chip = load_chip("tpu-v4-paper")
     assert array_feed_bytes_per_cycle(128, 128) == 2 * 128 + 2 * 128 + 4 * 128
-    assert chip.tensor_core.buffer.bandwidth_bytes_per_s == 1024 * 1.05e9
+    assert chip.clusters.feed_bytes_per_s(chip.clock_hz) == 1024 * 1.05e9
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("inf"), float("nan")])
@@ -28,14 +28,14 @@ def test_a_value_that_cannot_be_is_refused(wrong: float) -> None:
     with pytest.raises(InputError, match="out of range"):
         replace(chip, clock_hz=wrong)
     with pytest.raises(InputError, match="out of range"):
-        Memory(1, wrong)
+        Hbm(1, wrong)
     with pytest.raises(InputError, match="out of range"):
-        TensorCore(1, wrong, chip.hbm)  # type: ignore[arg-type]
+        Clusters(1, 1, wrong, 1)  # type: ignore[arg-type]
 
 
 def test_a_die_has_no_fewer_units_than_work() -> None:
-    with pytest.raises(InputError, match="at least 1"):
-        Silicon(cores_built=0.5)
+    with pytest.raises(InputError, match="at least as many"):
+        Built(clusters=(1, 2))
 
 
 def test_a_torus_has_the_shape_of_its_size() -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from phaze.evaluate.layers import Setting
-from phaze.hardware.library import load_built_stack, load_cluster
-from phaze.hardware.silicon.design import load_cluster_chip
+from phaze.hardware.library import load_built_stack, load_cluster, load_cluster_chip
 from phaze.search.chips import enumerate_space
 from phaze.search.spaces import load_space
 from tests.keys import answers

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from phaze.errors import InfeasibleError
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import grown, same_links
-from phaze.hardware.library import load_chip, load_cluster, preset_names
+from phaze.hardware.library import load_chip, load_cluster
 from tests.conftest import Ran
 from tests.keys.small import graph, preset, run, written
 from tests.search.test_study import SPACE

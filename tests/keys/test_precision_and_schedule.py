@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from phaze.hardware.library import load_built_stack, load_stack, preset_names
+from phaze.hardware.bundled import preset_names
+from phaze.hardware.library import load_built_stack, load_stack
 from tests.conftest import Ran
 from tests.keys.small import preset, run, written
 from tests.search.test_study import SPACE

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from phaze.check.events import run_events
 from phaze.check.families import Family as CheckedFamily
 from phaze.cost.memory import ParameterState
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Cluster, Level
-from phaze.hardware.library import load_stack, preset_names
+from phaze.hardware.library import load_stack
 from phaze.placement.answer import document_of
 from phaze.placement.event_kernels import interleaved_events
 from phaze.placement.layers import Layer, layer_graph

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from phaze.cost.mapping import product
 from phaze.evaluate.layers import Setting
 from phaze.graph.zoo import load_family
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.library import load_chip, load_cluster, load_core_chip, load_stack, preset_names
+from phaze.hardware.library import load_chip, load_cluster, load_core_chip, load_stack
 from phaze.report.view_model import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
 from phaze.search.chips import enumerate_space
@@ -45,7 +46,7 @@ def test_no_hindrance_of_a_product_is_negative(sizes: tuple[int, int, int], batc
     for chip in (load_core_chip(name), load_chip(name)):
         parts = Products(chip, IDEAL, {}).parts(product(batch, *sizes))
         assert (parts >= 0).all()
-        assert parts[2] == 0 or chip.clusters is not None, "an ideal chip of cores sustains its peak"
+        assert parts[2] == 0 or chip.of_clusters, "an ideal chip of cores sustains its peak"
 
 
 def test_infinitely_fast_memory_leaves_no_memory_step() -> None:
@@ -54,7 +55,7 @@ def test_infinitely_fast_memory_leaves_no_memory_step() -> None:
         chip,
         hbm=replace(chip.hbm, bandwidth_bytes_per_s=1e30),
         global_buffer=replace(chip.global_buffer, bandwidth_bytes_per_s=1e30),
-        tensor_core=replace(chip.tensor_core, buffer=replace(chip.tensor_core.buffer, bandwidth_bytes_per_s=1e30)),
+        clusters=replace(chip.clusters, buffer_bytes_per_s=1e30),
     )
     wanted = product(1, 4096, 4096, 16)
     slow_parts, fast_parts = (Products(one, IDEAL, {}).parts(wanted) for one in (chip, fast))

@@ -17,7 +17,7 @@ from phaze.search.task import on_all_devices
 from tests.search.made_cluster import cluster_task
 
 CHIP = load_chip("tpu-v4-paper")
-TABLE = load_technology("paper-22nm").energy
+TABLE = load_technology("paper-22nm")
 
 
 def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> None:
@@ -38,9 +38,9 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
     whole = 3 * (gradient + weight)
     grouped = 2 * 1 * (gradient + weight) + 2 * gradient  # and across: 2 ranks of each half send half of it, twice
     more = found[2] - found[0]
-    assert more[LINKS] == pytest.approx((grouped - whole) * 2.0 * count * TABLE.link_j_per_byte, rel=1e-9)
+    assert more[LINKS] == pytest.approx((grouped - whole) * 2.0 * count * TABLE.sent_j_per_byte, rel=1e-9)
     updated = count * problem.optimizer_traffic_bytes
-    assert more[HBM] == pytest.approx(updated * TABLE.hbm_j_per_byte, rel=1e-9)
+    assert more[HBM] == pytest.approx(updated * TABLE.energy.hbm_j_per_byte, rel=1e-9)
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
@@ -73,9 +73,9 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     sent += 2 * (3 - 1) * weights * {0: 2, 1: 2, 2: 1, 3: 0}[zero]
     sent += 2 * 2 * (3 - 1) * weights * {0: 0, 1: 0, 2: 1, 3: 3}[zero]
     sent += 2 * 3 * 2 * (len(tied.calls) - 1) * 2.0 * tied.elements
-    expected[LINKS] += sent * TABLE.link_j_per_byte
+    expected[LINKS] += sent * TABLE.sent_j_per_byte
     moved = weights / 2.0 * problem.optimizer_traffic_bytes
-    expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.hbm_j_per_byte
+    expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.energy.hbm_j_per_byte
     assert found == pytest.approx(expected, rel=1e-12)
     floor = on_all_devices(task, graph, layer_floors(graph, core_set([CHIP]), setting.constants, TABLE))
     assert floor[0] <= found.sum()

@@ -18,7 +18,7 @@ from phaze.search.reference import layers_on, placed_on
 from phaze.search.task import on_all_devices, task_of
 from tests.search.made import GIB, made_model, made_training, small_space
 
-TABLE = load_technology("paper-22nm").energy
+TABLE = load_technology("paper-22nm")
 
 
 def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
@@ -38,8 +38,8 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     held = sum(model.layers[kind].parameter_bytes for kind in model.calls)
     sent = 6 * 2 * model.edges[1][2] + 4 * (2 - 1) * held
     assert found[0] == layers
-    assert found[LINKS] == pytest.approx(sent * TABLE.link_j_per_byte)
-    assert found.sum() == pytest.approx(layers + sent * TABLE.link_j_per_byte)
+    assert found[LINKS] == pytest.approx(sent * TABLE.sent_j_per_byte)
+    assert found.sum() == pytest.approx(layers + sent * TABLE.sent_j_per_byte)
 
 
 @settings(max_examples=15, deadline=None)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from phaze.hardware.clocked import full_rate_power
 from phaze.hardware.ownership import GB, load_terms, ownership_of
-from phaze.hardware.power import full_rate_power
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.ownership_cost import making_kgco2e, making_usd
 from tests.search.made import small_space
@@ -26,8 +26,8 @@ def test_a_chip_of_several_dies_costs_and_emits_as_the_chip_by_itself(opened: Sp
     kgco2e = making_kgco2e(opened.area_mm2, dies, technology.fab, terms, HBM_BYTES)
     for number in range(0, len(opened), max(1, len(opened) // 7)):
         chip = opened.chip(number, HBM_BYTES)
-        chip = replace(chip, silicon=replace(chip.silicon, dies=dies))
-        own = ownership_of(chip, technology, terms)
+        chip = replace(chip, built=replace(chip.built, dies=dies))
+        own = ownership_of(chip, terms)
         assert usd[number] == pytest.approx(own.making_usd, rel=1e-12)
         assert kgco2e[number] == pytest.approx(own.embodied_kgco2e, rel=1e-12)
 
@@ -51,5 +51,5 @@ def test_a_die_larger_than_a_wafer_cannot_be_bought_and_several_smaller_ones_can
 def test_the_power_of_all_chips_is_that_of_each(opened: SpaceChips) -> None:
     watts = opened.design_w()
     for number in range(0, len(opened), max(1, len(opened) // 7)):
-        own = full_rate_power(opened.space.technology, opened.chip(number, HBM_BYTES)).design_w
+        own = full_rate_power(opened.chip(number, HBM_BYTES)).design_w
         assert watts[number] == pytest.approx(own, rel=1e-12)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.figures import figures_of
-from phaze.hardware.library import load_chip, load_core_chip, preset_names
+from phaze.hardware.library import load_chip, load_core_chip
 from phaze.hardware.shipped import shipped_beside, shipped_file
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips

@@ -10,7 +10,7 @@ import pytest
 
 from phaze.graph import store
 from phaze.graph.zoo import load_model
-from phaze.hardware.library import preset_names
+from phaze.hardware.bundled import preset_names
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.errors import InputError
-from phaze.hardware.area import chip_areas
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology_files import load_technology
 from phaze.search.axes import RangeTable
@@ -18,6 +17,7 @@ from phaze.search.chips import enumerate_space
 from phaze.search.space import Space
 from phaze.search.space_file import SpaceFile
 from phaze.search.spaces import space_of
+from tests.hardware.chips import areas_in
 from tests.search.made import core_space
 
 
@@ -83,7 +83,7 @@ def test_a_range_is_either_by_factor_or_by_step(raw: dict[str, int]) -> None:
 def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
     keep = {"area_of": "tpu-v4-paper", "least_share": share, "smaller_with_one_core": single}
     everything, kept = enumerate_space(_small()), enumerate_space(_small(keep=keep))
-    budget = chip_areas(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total
+    budget = areas_in(load_technology("paper-22nm"), load_chip("tpu-v4-paper")).total
     columns = (everything.area_mm2, everything.chips.clusters, everything.chips.vectors)
     expected = [
         area
@@ -133,7 +133,7 @@ ALL_AXES: dict[str, Any] = {
 def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     from dataclasses import fields
 
-    from phaze.hardware.columns import core_columns
+    from phaze.hardware.columns import columns_of
 
     axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
@@ -144,9 +144,9 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     arrays = opened.chips
     for number in range(0, len(opened), 1 + len(opened) // 7):
         chip = opened.chip(number, 2**35)
-        row = core_columns([chip])
+        row = columns_of([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
-        assert chip_areas(technology, chip).total == pytest.approx(opened.area_mm2[number])
+        assert areas_in(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
 
 
@@ -165,15 +165,15 @@ def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
 
 
 def test_power_and_price_are_constraints_and_every_combination_is_counted() -> None:
+    from phaze.hardware.clocked import full_rate_power
     from phaze.hardware.ownership import load_terms, ownership_of
-    from phaze.hardware.power import full_rate_power
 
-    technology, loose = load_technology("paper-22nm"), _small(keep={"most_area": "1000 mm2"})
+    loose = _small(keep={"most_area": "1000 mm2"})
     opened = enumerate_space(loose)
     chips = [opened.chip(i, 2**30) for i in range(len(opened))]
-    watts = [full_rate_power(technology, chip).design_w for chip in chips]
+    watts = [full_rate_power(chip).design_w for chip in chips]
     hbm_usd = 2**30 / 1e9 * load_terms().hbm_usd_per_gb
-    usd = [ownership_of(chip, technology, load_terms()).making_usd - hbm_usd for chip in chips]
+    usd = [ownership_of(chip, load_terms()).making_usd - hbm_usd for chip in chips]
     most_w, most_usd = float(np.median(watts)), float(np.quantile(usd, 0.7))
     tight = _small(keep={"most_area": "200 mm2", "most_power": most_w, "most_usd": most_usd})
     kept = enumerate_space(tight)
@@ -203,8 +203,8 @@ def test_a_space_without_a_rule_is_refused(changes: dict[str, Any], said: str) -
 def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from dataclasses import fields
 
-    from phaze.hardware.columns import core_columns
-    from phaze.hardware.power import full_rate_power
+    from phaze.hardware.clocked import full_rate_power
+    from phaze.hardware.columns import columns_of
 
     axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
@@ -216,7 +216,7 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     assert len({opened.name(i) for i in range(len(opened))}) == len(opened)
     for number in range(0, len(opened), 17):
         chip = opened.chip(number, 2**35)
-        row = core_columns([chip])
+        row = columns_of([chip])
         assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
-        assert chip_areas(technology, chip).total == pytest.approx(opened.area_mm2[number])
-        assert full_rate_power(technology, chip).design_w == pytest.approx(watts[number])
+        assert areas_in(technology, chip).total == pytest.approx(opened.area_mm2[number])
+        assert full_rate_power(chip).design_w == pytest.approx(watts[number])

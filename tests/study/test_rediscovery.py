@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from phaze.hardware.silicon.design import load_cluster_chip
+from phaze.hardware.library import load_cluster_chip
 from phaze.search.chips import enumerate_space
 from phaze.study.rediscovery import CHIPS, MODELS, rediscovered, space_within
 from tests.conftest import Ran

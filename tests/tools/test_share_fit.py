@@ -14,7 +14,8 @@ from tools.fits.sources import share_is_fitted
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of
-from phaze.hardware.library import load_stack, preset_names, read_stack
+from phaze.hardware.bundled import preset_names
+from phaze.hardware.library import load_stack, read_stack
 from phaze.validate.rows import read_rows
 from phaze.validate.sets import SETS, rows_of, set_named
 from tests.validate.test_rows import changed

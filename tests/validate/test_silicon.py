@@ -28,15 +28,14 @@ def totals(check: SiliconCheck, figure: str) -> dict[str, float]:
 
 def test_every_published_figure_of_every_bundled_chip_has_a_row(check: SiliconCheck) -> None:
     rows = {(row.chip, row.figure) for row in check.rows}
-    for held in check.chips:
-        chip = held.chip
+    for chip in check.chips:
         if chip.name in SAME_DIE:
             assert {(chip.name, figure) for figure in ("area", "power", "rate")}.isdisjoint(rows)
             continue
         assert ((chip.name, "area") in rows) == (chip.published.die_mm2 is not None and chip.technology is not None)
         assert ((chip.name, "rate") in rows) == (chip.measured.rate_flops is not None)
     assert rows >= FITTED | PARTLY_FITTED
-    assert {held.chip.name for held in check.chips} >= UNSEEN
+    assert {chip.name for chip in check.chips} >= UNSEEN
 
 
 def test_what_was_fitted_is_met_and_what_was_not_is_told_apart(check: SiliconCheck) -> None:

@@ -104,14 +104,14 @@ def schedule_problem(asked: ScheduleInput) -> ScheduleProblem:
 def core_part(whole_global_buffer: bool) -> TensorPart:
     """One of the stand-in's eight tensor cores with an eighth of HBM; the global buffer, or an eighth of that too."""
     chip = load_chip(CHIP)
-    core, cores = chip.tensor_core, chip.tensor_cores
+    core, cores = chip.clusters, chip.clusters.count
     share = 1 if whole_global_buffer else cores
     return TensorPart(
         1,
         core.rows,
         core.columns,
-        float(core.buffer.size_bytes),
-        core.buffer.bandwidth_bytes_per_s,
+        float(core.operand_bytes),
+        core.feed_bytes_per_s(chip.clock_hz),
         chip.clock_hz,
         chip.global_buffer.size_bytes / share,
         chip.global_buffer.bandwidth_bytes_per_s / share,

@@ -55,7 +55,7 @@ def _product_fits(tables: Sequence[ProductRows]) -> Iterator[RowFit]:
     for table in tables:
         chip, rows = load_chip(table.chip), measured_rows(table)
         subject = f"{chip.name}, products in {table.precision}"
-        said, design = chip.calibration, chip.clusters
+        said = chip.calibration
         if table.load == "training":
             share = fit_share(rows, chip)
             yield RowFit(f"{subject} of training", len(rows), {"software_share": share}, {}, None, None, None)
@@ -65,8 +65,8 @@ def _product_fits(tables: Sequence[ProductRows]) -> Iterator[RowFit]:
         else:
             fit = fit_plain(rows, chip) if table.precision == "bf16" else fit_low(rows, chip)
             known = {name: getattr(said, name, None) for name in fit.constants}
-            if "clock_hz" in known and design is not None:
-                known["clock_hz"] = design.accelerator.measured.clock_hz
+            if "clock_hz" in known and chip.of_clusters:
+                known["clock_hz"] = chip.measured.clock_hz
             spreads = (_spread(fit.before), _spread(fit.fitted), _spread(fit.held_back))
             yield RowFit(subject, len(rows), fit.constants, known, *spreads)
 

@@ -19,7 +19,7 @@ from examples.paper.joint.values import Value
 from examples.paper.robust import more_software
 from examples.paper.sheets import markdown
 from phaze.explain.question import gain, score_on
-from phaze.hardware.silicon.design import changed_chip
+from phaze.hardware.converted import changed_chip
 from phaze.search.baseline import scale_for
 from phaze.search.changed_network import levels_of, with_bandwidths
 

@@ -25,15 +25,14 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     from phaze.cost.fitting import fit_chip
     from phaze.files import read_text
     from phaze.hardware.files import ChipFile
-    from phaze.hardware.silicon.design import chip_in
-    from phaze.hardware.silicon.files import read_chip
+    from phaze.hardware.library import chip_of_file, read_chip
 
     text, where = read_text(measurements)
     rows = _rows(text, where)
     file = read_chip(chip)
     progress.step(f"fitting constants to {len(rows):,} measurements")
     cores = isinstance(file, ChipFile)
-    found = fit_chip(rows, file.value() if isinstance(file, ChipFile) else chip_in(file))
+    found = fit_chip(rows, chip_of_file(file))
     said = asdict(found.calibration)
     constants = {
         name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")

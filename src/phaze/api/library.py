@@ -88,10 +88,9 @@ def _counted(space: str) -> Shown:
 
 
 def _listed_chips(terms: str) -> Shown:
-    from phaze.hardware.library import load_chip
+    from phaze.hardware.library import chip_names, load_chip
     from phaze.hardware.ownership import load_terms
     from phaze.hardware.sheet import brief_document, sheet_of
-    from phaze.hardware.silicon.files import chip_names
 
     prices = load_terms(terms)
     sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
@@ -100,20 +99,13 @@ def _listed_chips(terms: str) -> Shown:
 
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     """A chip, changed or as it is, with its estimates and where they come from."""
-    from dataclasses import replace
-
-    from phaze.hardware.files import ChipFile
-    from phaze.hardware.library import chip_of_file, read
+    from phaze.hardware.bundled import read
+    from phaze.hardware.library import changed_file, chip_of_file, read_chip
     from phaze.hardware.ownership import TermsFile, load_terms
     from phaze.hardware.sheet import sheet_document, sheet_of
-    from phaze.hardware.silicon.files import changed_file, read_chip
 
     file, prices = read_chip(name), read(TermsFile, "ownership", terms)
-    if isinstance(file, ChipFile):
-        changes = {"process": None, **changes} if "technology" in changes else changes
-        device = replace(chip_of_file(file), **changes)
-    else:
-        device = chip_of_file(changed_file(file, changes, name) if changes else file)
+    device = chip_of_file(changed_file(file, changes, name) if changes else file)
     found = sheet_of(device, load_terms(terms))
     about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
     document = {**sheet_document(found), "sources": dict(file.sources), "notes": file.notes, "terms": about}
@@ -128,8 +120,8 @@ def chip(name: str, **changes: Any) -> Sheeted:
 
     Args:
         name: A preset or the path of a chip file.
-        changes: Fields of a chip of cores to replace (``tensor_cores=16``), or keys of the file of a chip of clusters,
-            a table's one by one (``clock="1.5 GHz", clusters={"count": 66}``).
+        changes: Keys of the chip's file, a table's one by one (``clock="1.5 GHz", clusters={"count": 66}``); a number
+            given for a table is its count (``tensor_cores=16``).
 
     Returns:
         Its sheet; areas in mm2, powers in W, costs in USD. ``chip`` is the chip itself.
@@ -160,9 +152,10 @@ def clusters(name: str | None = None) -> Shown:
     """
     from dataclasses import asdict
 
+    from phaze.hardware.bundled import preset_names, read
     from phaze.hardware.cluster import Cluster
     from phaze.hardware.files import ClusterFile
-    from phaze.hardware.library import load_cluster, preset_names, read
+    from phaze.hardware.library import load_cluster
 
     def plain(one: Cluster) -> dict[str, Any]:
         """A cluster as its file has it; whether it grows is no part of that."""
@@ -193,7 +186,8 @@ def stacks(name: str | None = None) -> Shown:
     """
     from dataclasses import asdict
 
-    from phaze.hardware.library import preset_names, read_stack
+    from phaze.hardware.bundled import preset_names
+    from phaze.hardware.library import read_stack
 
     if name is not None:
         file = read_stack(name)

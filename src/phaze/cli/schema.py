@@ -20,10 +20,10 @@ def formats() -> "dict[str, Format]":
     from phaze.front.schema import FRONT
     from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.graph.tensor_plan import FORMAT as TENSOR_PLAN
+    from phaze.hardware.cluster_chip_file import CLUSTER_CHIP
     from phaze.hardware.dies import DIE
     from phaze.hardware.files import CHIP, CLUSTER
     from phaze.hardware.ownership import OWNERSHIP
-    from phaze.hardware.silicon.files import ACCELERATOR
     from phaze.hardware.stack_file import STACK
     from phaze.hardware.technology_files import NODE, TECHNOLOGY
     from phaze.placement.profile import PROFILE
@@ -32,7 +32,7 @@ def formats() -> "dict[str, Format]":
     from phaze.study.schema import STUDY
     from phaze.sweep.schema import FORMAT as SWEEP
 
-    clusters = (ACCELERATOR, CLUSTER_SPACE, NODE)
+    clusters = (CLUSTER_CHIP, CLUSTER_SPACE, NODE)
     hardware = (*clusters, CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
     known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
-from phaze.hardware.columns import ChipColumns, columns_of, core_columns
+from phaze.hardware.clocked import chip_areas
+from phaze.hardware.columns import ChipColumns, columns_of
+from phaze.hardware.converted import as_cores
 
 Floats = NDArray[np.float64]
 
@@ -66,19 +68,23 @@ def cores_of(columns: ChipColumns) -> ChipSet:
 
 def core_set(chips: Sequence[Chip]) -> ChipSet:
     """Chips one by one as a set of cores, those of clusters as the cores that they come closest to."""
-    return cores_of(core_columns(chips))
+    return cores_of(columns_of([as_cores(chip) for chip in chips]))
 
 
 def chip_set(chips: Sequence[Chip]) -> ChipSet:
     """Chips of one kind as a set."""
-    designs = [chip.clusters for chip in chips if chip.clusters is not None]
-    if not designs:
+    if not any(chip.of_clusters for chip in chips):
         return core_set(chips)
-    if len(designs) < len(chips):
+    if not all(chip.of_clusters for chip in chips):
         raise InputError("chips", "chips of cores and of clusters have no set in common", "give chips of one kind")
-    columns = columns_of([design.accelerator for design in designs], designs[0].node)
-    held_hz, areas = np.array([chip.clock_hz for chip in chips]), [design.areas for design in designs]
-    built = [design.accelerator.built.clusters for design in designs]
+    columns, areas = columns_of(chips), [chip_areas(chip) for chip in chips]
+    held_hz = np.array([chip.clock_hz for chip in chips])
     total = np.array([0.0 if area is None else area.total for area in areas])
-    inside = np.array([0.0 if a is None else a.clusters / count for a, count in zip(areas, built, strict=True)])
+    inside = np.array([0.0 if area is None else area.clusters for area in areas]) / columns.built
     return ChipSet(columns, held_hz, total, inside, of_clusters=True)
+
+
+def timed_set(chip: Chip) -> ChipSet:
+    """One chip as a set for times alone: its area, which only energies ask for, is left out."""
+    columns, none = columns_of([chip]), np.zeros(1)
+    return ChipSet(columns, np.array([chip.clock_hz]), none, none, chip.of_clusters)

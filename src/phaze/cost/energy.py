@@ -33,7 +33,6 @@ from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import Column
 from phaze.hardware.calibration import Constants
 from phaze.hardware.power import edge_bytes
-from phaze.hardware.silicon.design import EnergyModel, NodeEnergy
 from phaze.hardware.technology import Technology
 
 Floats = NDArray[np.float64]
@@ -83,25 +82,23 @@ class Prices:
     global_j: Floats
 
 
-def prices_of(chips: ChipSet, model: EnergyModel, constants: Constants) -> Prices:
-    """The prices of every chip; set and model are of one kind."""
-    each = np.ones(len(chips))
-    if chips.of_clusters and isinstance(model, NodeEnergy):
-        return _node_prices(chips, model.node, constants)
-    if chips.of_clusters or isinstance(model, NodeEnergy):
-        raise AssertionError("chips of clusters have the energies of a node, chips of cores those of a technology")
+def prices_of(chips: ChipSet, technology: Technology, constants: Constants) -> Prices:
+    """The prices of every chip."""
+    if technology.sets_clock:
+        return _node_prices(chips, technology, constants)
+    each, energy = np.ones(len(chips)), technology.energy
     return Prices(
         volts_squared=each,
-        mac_j=model.mac_j,
-        lane_j=model.lane_j,
-        hbm_j=model.hbm_j_per_byte,
-        buffers=model.core_buffer_j_per_byte(chips.columns.operand_bytes),
+        mac_j=energy.mac_j,
+        lane_j=energy.lane_j,
+        hbm_j=energy.hbm_j_per_byte,
+        buffers=energy.core_buffer_j_per_byte(chips.columns.operand_bytes),
         edge_share=each,
         edge=each,
         fill=each,
         port_fills=False,
-        vector_j=2.0 * model.core_buffer_j_per_byte(chips.columns.register_bytes),
-        global_j=model.buffer.at(chips.columns.global_bytes),
+        vector_j=2.0 * energy.core_buffer_j_per_byte(chips.columns.register_bytes),
+        global_j=energy.buffer.at(chips.columns.global_bytes),
     )
 
 
@@ -125,9 +122,9 @@ def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> Pric
     )
 
 
-def energies(column: Column, work: int, chips: ChipSet, model: EnergyModel) -> Energies:
+def energies(column: Column, work: int, chips: ChipSet, technology: Technology) -> Energies:
     """Energy of one work on every chip by component, without idle power and links."""
-    return energies_at(column, work, prices_of(chips, model, column.constants))
+    return energies_at(column, work, prices_of(chips, technology, column.constants))
 
 
 def energies_at(column: Column, work: int, price: Prices) -> Energies:
@@ -160,13 +157,13 @@ class LayerPower:
 
 
 def layer_power(
-    column: Column, rows: Sequence[int], chips: ChipSet, model: EnergyModel, static_w: Floats
+    column: Column, rows: Sequence[int], chips: ChipSet, technology: Technology, static_w: Floats
 ) -> LayerPower:
     """Power of operators run one after the other; ``rows`` names the work of each, ``static_w`` is drawn always."""
     total, spent, peak = (np.zeros(len(chips)) for _ in range(3))
     for row in rows:
         time_s = column.time_s(row)
-        energy_j = energies(column, row, chips, model).total() + static_w * time_s
+        energy_j = energies(column, row, chips, technology).total() + static_w * time_s
         total, spent = total + energy_j, spent + time_s
         with np.errstate(divide="ignore", invalid="ignore"):
             peak = np.maximum(peak, np.where(time_s > 0, energy_j / time_s, 0.0))

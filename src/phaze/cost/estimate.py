@@ -96,7 +96,7 @@ def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | No
     figures = figures_of(chip)
     if figures is None:
         return None
-    found = energies(column, 0, chips, figures.energy).by_component()
+    found = energies(column, 0, chips, figures.technology).by_component()
     return found | {"static": figures.static_w * float(column.time_s(0)[0])}
 
 

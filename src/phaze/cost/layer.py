@@ -67,8 +67,8 @@ def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, clust
     energy = average = peak = None
     figures = figures_of(chip)
     if figures is not None and works:
-        power = layer_power(column, range(len(works)), chips, figures.energy, np.array([figures.static_w]))
-        energy = float(power.energy_j[0]) + sent * figures.energy.link_j_per_byte + figures.static_w * waited
+        power = layer_power(column, range(len(works)), chips, figures.technology, np.array([figures.static_w]))
+        energy = float(power.energy_j[0]) + sent * figures.technology.sent_j_per_byte + figures.static_w * waited
         average, peak = energy / total if total else 0.0, float(power.peak_w[0])
     flops = sum(work.flops for work in works)
     return PassEstimate(

@@ -8,7 +8,7 @@ arrays_at_peak_s  that without what a chip or its software was measured to lose,
 from dataclasses import replace
 from math import inf
 
-from phaze.cost.chip_set import chip_set
+from phaze.cost.chip_set import timed_set
 from phaze.cost.mapping import Product, ProductCost, TensorPart
 from phaze.cost.parts import tensor_parts
 from phaze.cost.products import map_product
@@ -18,7 +18,7 @@ from phaze.hardware.chip import Chip
 
 def part_of(chip: Chip, constants: Constants) -> TensorPart:
     """The tensor part of one chip, all of its cores or clusters."""
-    return tensor_parts(chip_set([chip]), constants)[0].part(0)
+    return tensor_parts(timed_set(chip), constants)[0].part(0)
 
 
 def _fast(part: TensorPart) -> TensorPart:

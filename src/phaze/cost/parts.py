@@ -14,19 +14,17 @@ sums, or keep a row between the passes of a vector operator, whose l lanes they 
 the constants ``matrix_share`` and ``block_cycles`` count on plain cores alone.
 """
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE, TensorPart
+from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE
 from phaze.cost.products import TensorParts, distinct_rows, part_rows, parts_from
 from phaze.cost.vector import VectorParts, vector_parts_from
-from phaze.hardware.calibration import IDEAL, Constants
-from phaze.hardware.columns import ChipColumns, columns_of
-from phaze.hardware.silicon.chip import Accelerator
+from phaze.hardware.calibration import Constants
+from phaze.hardware.columns import ChipColumns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -104,13 +102,6 @@ def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -
     cores, shares = cores_used(chips.tensor_cores, chips.vector_cores, how)
     rows, of = distinct_rows(tensor_rows(chips, constants, cores, shares))
     return parts_from(rows), of
-
-
-def cluster_part(chip: Accelerator, clock_hz: float, hbm_share: float = 1.0) -> TensorPart:
-    """The tensor part of one accelerator at a clock."""
-    none = np.zeros(1)
-    chips = ChipSet(columns_of([chip], None), np.array([clock_hz]), none, none, of_clusters=True)
-    return tensor_parts(chips, replace(IDEAL, hbm_share=hbm_share))[0].part(0)
 
 
 def vector_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:

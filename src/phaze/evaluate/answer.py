@@ -125,7 +125,7 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
     basis = chip_trust(chip, setting.basis).basis
     layout = layout_of(model.sequence, model.tensor, len(plan.stages), model.context, model.expert)
     found = {"basis": basis, **band_document(basis, setting.stack.name, setting.precision, layout)}
-    if chip.clusters is None:
+    if not chip.of_clusters:
         return found
     return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}
 

@@ -47,21 +47,16 @@ class Setting:
 
     @property
     def constants(self) -> Constants:
-        said, design = self.chip.calibration, self.chip.clusters
+        chip, said = self.chip, self.chip.calibration
         found = chip_constants(self.chip, self.basis, "training")
         found = replace(found, rates=self._rates)
         warm = found.matrix_share / chip_constants(self.chip, self.basis, "alone").matrix_share
-        if design is not None and self.basis != "ideal":
-            generation = (design.software_of,) if design.software_of else (self.chip.name, self.chip.technology)
+        generation = (chip.software_of,) if chip.software_of else (chip.name, chip.technology)
+        if chip.of_clusters and self.basis != "ideal":
             warm = self.stack.share_on(*generation)
             found = replace(found, software_share=warm)
         if self.basis != "ideal":
-            names = (
-                (self.chip.name, self.chip.technology)
-                if design is None or not design.software_of
-                else (design.software_of,)
-            )
-            found = replace(found, grouped_share=self.stack.grouped_share_on(*names))
+            found = replace(found, grouped_share=self.stack.grouped_share_on(*generation))
         if found.basis != "calibrated" or said is None or self.machine.wide:
             return found
         kernels = attention_rates(said.attention, self.stack.attention_kernel, min(1.0, warm))

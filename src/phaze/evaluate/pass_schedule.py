@@ -103,6 +103,6 @@ def layer_passes(model: Model, layer: str | None, passes: Sequence[Pass], settin
             "chip": setting.chip.name, "cluster": setting.cluster.name, "stack": setting.stack.name,
             "basis": setting.basis,
         }  # fmt: skip
-        cores = setting.chip.tensor_cores, setting.chip.vector_cores
+        cores = setting.chip.tensor_cores, setting.chip.vectors.count
         found.append(LayerPass(of, replace(problem, operators=operators), cores))
     return found

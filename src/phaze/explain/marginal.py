@@ -14,7 +14,7 @@ from phaze.errors import InputError
 from phaze.explain.changed_space import best_of_changed
 from phaze.explain.question import Question, gain, scores_on, with_budget
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.design import changed_chip
+from phaze.hardware.converted import changed_chip
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
 from phaze.search.task import SearchJob
 
@@ -41,13 +41,12 @@ Resource = tuple[str, str, float, Callable[[float], tuple[SearchJob, Chip] | Non
 def _on_chip(question: Question) -> list[Resource]:
     """Resources of the chip."""
     chip, job = question.chip, question.job
-    shared = chip.global_buffer
     return [
         ("HBM", "GiB", chip.hbm.size_bytes / GIB,
          lambda units: (job, changed_chip(chip, hbm_bytes=round(units * GIB)))),
         ("HBM bandwidth", "GB/s", chip.hbm.bandwidth_bytes_per_s / GB,
          lambda units: (job, changed_chip(chip, hbm_bytes_per_s=units * GB))),
-        ("buffer bandwidth", "GB/s", shared.bandwidth_bytes_per_s / GB,
+        ("buffer bandwidth", "GB/s", chip.global_bytes_per_s / GB,
          lambda units: (job, changed_chip(chip, global_bytes_per_s=units * GB))),
     ]  # fmt: skip
 

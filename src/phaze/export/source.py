@@ -16,7 +16,7 @@ from phaze.graph.experts import layer_has_experts
 from phaze.graph.family import check_sizes
 from phaze.graph.ir import Model
 from phaze.graph.zoo import ZOO
-from phaze.hardware.library import preset_names
+from phaze.hardware.bundled import preset_names
 from phaze.hardware.stack import Stack, StateBytes
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ class PlainFront:
 
     def configurations(self, chip: int) -> list[ChipConfigurations]:
         """The models on a chip."""
-        value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.energy
+        value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.space.technology
         return [ChipConfigurations(task, value, table) for task in self.plain.networks.tasks_of(chip)]
 
     def known(self, metric: Metric, chip: int, hbm: int) -> float:

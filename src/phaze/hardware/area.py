@@ -28,9 +28,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from phaze.hardware.chip import Chip
-from phaze.hardware.columns import ChipColumns, Floats, core_columns
-from phaze.hardware.silicon.chip import Built
+from phaze.hardware.chip_parts import Built
+from phaze.hardware.columns import ChipColumns, Floats
 from phaze.hardware.technology import AreaTable, Technology
 
 STACK_EDGE_MM = 10.5
@@ -132,11 +131,6 @@ def areas_of(
     other = table.other_share * rest
     network, total = by_width + wires, rest + wires + other
     return Areas(arrays, vector, buffers, shared, network, hbm, links, uncore + other, total)
-
-
-def chip_areas(technology: Technology, chip: Chip) -> Areas[float]:
-    """Area of one chip of cores."""
-    return first_chip(areas_of(core_columns([chip]), technology))
 
 
 def most_stacks(die_mm2: float, dies: int = 1) -> int:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.hardware.calibration import UNMEASURED, LinkCalibration
-from phaze.hardware.chip import Chip, require_positive
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import require_positive
 from phaze.units import show
 
 LevelKind = Literal["switch", "ring", "torus"]

@@ -1,19 +1,15 @@
-"""Chips as columns: one array for each number that areas, powers and costs depend on, one chip or many alike.
-
-A chip of clusters (:class:`phaze.hardware.silicon.chip.Accelerator`) has as many vector units as clusters. A chip of
-cores is one array a cluster behind a port without limit, and vector cores beside them.
-"""
+"""Chips as columns: one array for each number that areas, powers and costs depend on, one chip or many alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.chip import Chip, array_feed_bytes_per_cycle, lane_feed_bytes_per_cycle
-from phaze.hardware.silicon.chip import MULTICAST, Accelerator
-from phaze.hardware.technology import Technology
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import on_die
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -66,47 +62,30 @@ class ChipColumns:
         return self.arrays * self.rows * self.columns
 
 
-def _of_clusters(chip: Accelerator, technology: Technology | None) -> tuple[float, ...]:
-    clusters, built, shared, hbm, links = chip.clusters, chip.built, chip.global_buffer, chip.hbm, chip.links
-    feed = clusters.arrays * array_feed_bytes_per_cycle(clusters.rows, clusters.columns)
+def _row(chip: Chip) -> tuple[float, ...]:
+    clusters, vectors, shared, hbm, links = chip.clusters, chip.vectors, chip.global_buffer, chip.hbm, chip.links
+    clock, lane = chip.rated_hz or chip.clock_hz, inf
+    if chip.of_clusters:
+        # Without a process nothing is known of its SerDes, and so of its area.
+        lane = nan if chip.process is None else chip.process.area.lane_bytes_per_s
     return (
-        clusters.count, built.clusters, clusters.arrays, clusters.rows, clusters.columns,
-        clusters.count, built.clusters, clusters.lanes,
-        clusters.operand_bytes, feed * chip.clock_hz,
-        clusters.register_bytes, lane_feed_bytes_per_cycle(clusters.lanes) * chip.clock_hz,
+        clusters.count, on_die(clusters.count, chip.built.clusters), clusters.arrays, clusters.rows, clusters.columns,
+        vectors.count, on_die(vectors.count, chip.built.clusters), vectors.lanes,
+        clusters.operand_bytes, clusters.feed_bytes_per_s(clock),
+        vectors.register_bytes, vectors.feed_bytes_per_s(clock),
         clusters.port_bytes_per_cycle, clusters.broadcast,
-        shared.size_bytes, built.global_buffer_bytes, shared.bytes_per_cycle, shared.bytes_per_cycle * chip.clock_hz,
-        shared.fan_out, shared.cache, hbm.stacks, built.hbm_sites, hbm.bandwidth_bytes_per_s, hbm.bandwidth_bytes_per_s,
-        links.bandwidth_bytes_per_s,
-        links.lane_bytes_per_s or (float("nan") if technology is None else technology.area.lane_bytes_per_s),
-        chip.clock_hz, float("inf") if chip.sustained_w is None else chip.sustained_w,
+        shared.size_bytes, on_die(shared.size_bytes, chip.built.global_buffer), chip.global_bytes_per_cycle,
+        shared.bandwidth_bytes_per_s, shared.fan_out, shared.cache,
+        hbm.stacks, round(on_die(hbm.stacks, chip.built.hbm)), hbm.bandwidth_bytes_per_s,
+        on_die(hbm.bandwidth_bytes_per_s, chip.built.hbm), links.bandwidth_bytes_per_s,
+        links.lane_bytes_per_s or lane,
+        clock, inf if chip.sustained_w is None else chip.sustained_w,
     )  # fmt: skip
 
 
-def _of_cores(chip: Chip) -> tuple[float, ...]:
-    tensor, vector, shared, hbm, silicon = (
-        chip.tensor_core, chip.vector_core, chip.global_buffer, chip.hbm, chip.silicon,
-    )  # fmt: skip
-    return (
-        chip.tensor_cores, chip.tensor_cores * silicon.cores_built, 1, tensor.rows, tensor.columns,
-        chip.vector_cores, chip.vector_cores * silicon.cores_built, vector.lanes,
-        tensor.buffer.size_bytes, tensor.buffer.bandwidth_bytes_per_s,
-        vector.buffer.size_bytes, vector.buffer.bandwidth_bytes_per_s, float("inf"), False,
-        shared.size_bytes, shared.size_bytes * silicon.global_buffer_built,
-        shared.bandwidth_bytes_per_s / chip.clock_hz, shared.bandwidth_bytes_per_s,
-        MULTICAST, shared.cache, 0, 0, hbm.bandwidth_bytes_per_s, hbm.bandwidth_bytes_per_s * silicon.hbm_built,
-        chip.links.bandwidth_bytes_per_s, float("inf"), chip.clock_hz, float("inf"),
-    )  # fmt: skip
-
-
-def columns_of(chips: Sequence[Accelerator], technology: Technology | None) -> ChipColumns:
-    """Chips of clusters; ``technology`` knows SerDes lanes."""
-    return _columns([_of_clusters(chip, technology) for chip in chips])
-
-
-def core_columns(chips: Sequence[Chip]) -> ChipColumns:
-    """Chips of cores."""
-    return _columns([_of_cores(chip) for chip in chips])
+def columns_of(chips: Sequence[Chip]) -> ChipColumns:
+    """Chips at their rated clocks."""
+    return _columns([_row(chip) for chip in chips])
 
 
 def _columns(rows: Sequence[tuple[float, ...]]) -> ChipColumns:

@@ -11,12 +11,11 @@ from pydantic import Field
 
 from phaze.documents import Document, Format, Mm2, NonNegative
 from phaze.errors import InputError
-from phaze.hardware.area import chip_areas
+from phaze.hardware.bundled import preset_names, read
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import chip_areas, full_rate_power
 from phaze.hardware.files import ChipFile, Name, Sources, Text
-from phaze.hardware.library import load_core_chip, preset_names, read
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.library import chip_of_file, load_core_chip
 
 Basis = Literal["fitted", "predicted", "shares fitted, total predicted"]
 Component = Literal["cores", "tensor_arrays", "global_buffer", "network", "hbm_interface", "link_interface", "other"]
@@ -38,7 +37,7 @@ class DieFile(Document):
     sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Chip:
-        return self.chip.value() if isinstance(self.chip, ChipFile) else load_core_chip(self.chip)
+        return chip_of_file(self.chip) if isinstance(self.chip, ChipFile) else load_core_chip(self.chip)
 
 
 DIE = Format("phaze.die/1", DieFile, "a published die, to compare our area model with")
@@ -63,9 +62,10 @@ class Comparison:
 
 def _compare_die(die: DieFile) -> list[Comparison]:
     chip = die.value()
-    if chip.technology is None:
+    areas = chip_areas(chip)
+    if areas is None:
         raise InputError(f"{die.name}: chip", f"the chip '{chip.name}' names no technology", "choose one that does")
-    ours = chip_areas(load_technology(chip.technology), chip).by_component()
+    ours = areas.by_component()
     ours["cores"] = sum(ours[name] for name in CORES)
     parts_basis = "fitted" if die.basis != "predicted" else "predicted"
     parts = [
@@ -89,7 +89,7 @@ def compare_powers() -> list[Comparison]:
     for name in preset_names("chips"):
         chip = load_core_chip(name)
         if chip.technology is not None and chip.published.tdp_w is not None:
-            ours = full_rate_power(load_technology(chip.technology), chip).design_w
+            ours = full_rate_power(chip).design_w
             basis = "fitted" if name == POWER_FITTED_ON else "predicted"
             rows.append(Comparison(name, "TDP", basis, ours, chip.published.tdp_w, False))
     return rows

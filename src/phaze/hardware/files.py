@@ -26,17 +26,16 @@ from phaze.documents import (
 from phaze.errors import InputError
 from phaze.hardware.attention_file import known_family
 from phaze.hardware.calibration import Calibration, LinkCalibration
-from phaze.hardware.chip import (
-    Chip,
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import (
+    Built,
     ClockBasis,
+    Clusters,
+    GlobalBuffer,
+    Hbm,
     Links,
-    Memory,
     Published,
-    Silicon,
-    TensorCore,
-    VectorCore,
-    array_feed_bytes_per_cycle,
-    lane_feed_bytes_per_cycle,
+    VectorUnits,
 )
 from phaze.hardware.cluster import Cluster, Level, LevelKind, Library
 from phaze.hardware.formats import Ratios
@@ -64,9 +63,6 @@ class MemoryTable(Document):
     size: Bytes
     bandwidth: BytesPerSecond
     kind: Literal["scratchpad", "cache"] = "scratchpad"
-
-    def value(self) -> Memory:
-        return Memory(self.size, self.bandwidth, cache=self.kind == "cache")
 
 
 class TensorCoresTable(Document):
@@ -101,9 +97,8 @@ class SiliconTable(Document):
     global_buffer: UnitPair = (1, 1)
     hbm: UnitPair = (1, 1)
 
-    def value(self) -> Silicon:
-        built = {f"{name}_built": on_die / in_use for name, (on_die, in_use) in self._pairs().items()}
-        return Silicon(self.dies, **built)
+    def value(self) -> Built:
+        return Built(self.cores, self.global_buffer, self.hbm, self.dies)
 
     def _pairs(self) -> dict[str, tuple[int, int]]:
         return {"cores": self.cores, "global_buffer": self.global_buffer, "hbm": self.hbm}
@@ -207,27 +202,23 @@ class ChipFile(Document):
     sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Chip:
-        tensor, vector = self.tensor_cores, self.vector_cores
-        array_feed = array_feed_bytes_per_cycle(tensor.rows, tensor.columns) * self.clock
-        lane_feed = lane_feed_bytes_per_cycle(vector.lanes) * self.clock
-        tensor_buffer = Memory(tensor.buffer.size, tensor.buffer.bandwidth or array_feed)
-        vector_buffer = Memory(vector.buffer.size, vector.buffer.bandwidth or lane_feed)
-        said = self.published
+        tensor, vector, shared, said = self.tensor_cores, self.vector_cores, self.global_buffer, self.published
+        operands, registers = tensor.buffer, vector.buffer
         return Chip(
             name=self.name,
             title=self.title,
             clock_hz=self.clock,
-            tensor_cores=tensor.count,
-            tensor_core=TensorCore(tensor.rows, tensor.columns, tensor_buffer),
-            vector_cores=vector.count,
-            vector_core=VectorCore(vector.lanes, vector_buffer),
-            global_buffer=self.global_buffer.value(),
-            hbm=self.hbm.value(),
-            links=Links(self.links.count, self.links.bandwidth),
+            clusters=Clusters(
+                tensor.count, tensor.rows, tensor.columns, operands.size, buffer_bytes_per_s=operands.bandwidth
+            ),
+            vectors=VectorUnits(vector.count, vector.lanes, registers.size, registers.bandwidth),
+            global_buffer=GlobalBuffer(shared.size, shared.bandwidth, shared.kind == "cache"),
+            hbm=Hbm(self.hbm.size, self.hbm.bandwidth),
+            links=Links(self.links.bandwidth, self.links.count),
             technology=self.technology,
             cluster=self.cluster,
             clock_basis=self.clock_basis,
-            silicon=self.silicon.value(),
+            built=self.silicon.value(),
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
             calibration=None if self.calibration is None else self.calibration.value(),
             formats=self.formats.value(),

@@ -1,89 +1,117 @@
-"""Hardware by name or by path: the bundled files under ``presets/``, and the user's own.
-
-What looks like a path (it ends in .toml or .json, holds a slash, or is ``-``) is read from there; all else is
-the name of a preset, with the nearest right one in the error.
-"""
+"""Hardware by name or by path: bundled files and the user's own (:mod:`phaze.hardware.bundled`)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
+from phaze.hardware.bundled import bundled, preset_names, read
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.cluster import Cluster, links_words, same_links
+from phaze.hardware.cluster_chip_file import SCHEMA, ClusterChipFile
+from phaze.hardware.converted import as_clusters
 from phaze.hardware.files import ChipFile, ClusterFile
 from phaze.hardware.stack import Stack, require_built
 from phaze.hardware.stack_file import StackFile
+from phaze.hardware.technology_files import load_node, load_technology, node_names
 
-if TYPE_CHECKING:
-    from phaze.hardware.silicon.files import AcceleratorFile
-
-M = TypeVar("M", bound=documents.Document)
-
-
+CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
+"""Where bundled chips lie: those of cores, those of clusters, and the plain ones that spaces vary."""
+CLUSTERS_FIRST = ("silicon/chips", "silicon/bases", "chips")
+"""The order in which every command but a search of cores looks for a name."""
 # A release: the stack's name, then year, month and perhaps a patch.
 DATED = re.compile(r"([a-z][a-z0-9-]*)-(\d{2}\.\d{2}(?:\.\d{1,2})?)")
 
 
-@cache
-def preset_names(kind: str) -> tuple[str, ...]:
-    """The names of the presets of a kind (chips, clusters, stacks, technologies), sorted."""
-    folder = files("phaze.hardware") / "presets" / kind
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+def cluster_chip_names() -> tuple[str, ...]:
+    """The bundled chips of clusters."""
+    return preset_names("silicon/chips")
 
 
-def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
-    """The file of ``kind`` that ``text`` names or leads to, checked."""
+def chip_names() -> tuple[str, ...]:
+    """The bundled chips of both formats, but for those that only spaces vary."""
+    return tuple(sorted({*preset_names("chips"), *cluster_chip_names()}))
+
+
+def read_chip(
+    text: str, reader: Reader = read_text, folders: Sequence[str] = CLUSTERS_FIRST
+) -> ClusterChipFile | ChipFile:
+    """The checked file of a chip, of either version, by preset name or path; of a name the first that ``folders``
+    have."""
     if is_path(text):
         raw, where = reader(text)
-        found = documents.parse(raw, documents.notation_of(text, raw), where)
-        return documents.check(model, found, where)
-    if text not in preset_names(kind):
-        raise unknown_name("", kind.removesuffix("s"), text, preset_names(kind))
-    where = f"presets/{kind}/{text}.toml"
-    return documents.check(model, bundled(where), where)
+        document: Mapping[str, Any] = documents.parse(raw, documents.notation_of(text, raw), where)
+    else:
+        folder = next((folder for folder in folders if text in preset_names(folder)), None)
+        if folder is None:
+            raise unknown_name("", "chip", text, chip_names())
+        where = f"presets/{folder}/{text}.toml"
+        document = bundled(where)
+    if document.get("schema") == SCHEMA:
+        return documents.check(ClusterChipFile, document, where)
+    return documents.check(ChipFile, document, where)
 
 
-@cache
-def bundled(where: str) -> Mapping[str, Any]:
-    """The keys of a bundled file of this room; a process reads it once."""
-    source = files("phaze.hardware") / where
-    return documents.parse(source.read_text(encoding="utf-8"), "toml", where)
+def changed_file(
+    file: ChipFile | ClusterChipFile, changes: Mapping[str, Any], where: str
+) -> ChipFile | ClusterChipFile:
+    """The file with other values, checked again; of a table only the keys that ``changes`` has, its count where a
+    number is given."""
+    raw = file.model_dump(by_alias=True)
+    for key, value in changes.items():
+        before = raw.get(key)
+        keys = {"count": value} if isinstance(value, int) else value
+        raw[key] = {**before, **keys} if isinstance(before, dict) and isinstance(keys, Mapping) else value
+    return documents.check(type(file), raw, where)
 
 
 def load_chip(text: str, reader: Reader = read_text) -> Chip:
     """A chip of either version by preset name or path, with the technology that it names."""
-    return _chip(text, reader, False)
+    return chip_of_file(read_chip(text, reader), reader)
 
 
 def load_core_chip(text: str, reader: Reader = read_text) -> Chip:
     """A chip by preset name or path, as one of cores where a preset of that name is bundled as such too."""
-    return _chip(text, reader, True)
+    return chip_of_file(read_chip(text, reader, CORES_FIRST), reader)
 
 
-def _chip(text: str, reader: Reader, cores_first: bool) -> Chip:
-    # The format of chips of clusters is built on this module.
-    from phaze.hardware.silicon.files import CORES_FIRST, USUAL, read_chip
+def load_cluster_chip(text: str, reader: Reader = read_text) -> Chip:
+    """A chip by preset name or path as a chip of clusters; one of cores becomes clusters."""
+    file = read_chip(text, reader)
+    if isinstance(file, ClusterChipFile):
+        return chip_of_file(file, reader)
+    chip = as_clusters(file.value())
+    name = chip.technology
+    known = name is not None and (is_path(name) or name in node_names())
+    return at_held_clock(replace(chip, process=load_node(name, reader))) if name is not None and known else chip
 
-    return chip_of_file(read_chip(text, reader, CORES_FIRST if cores_first else USUAL), reader)
 
-
-def chip_of_file(file: "ChipFile | AcceleratorFile", reader: Reader = read_text) -> Chip:
-    """The chip of a checked file of either version, with the technology that it names."""
-    # The formats of technologies and of chips of clusters are built on this module.
-    from phaze.hardware.silicon.design import chip_in
-    from phaze.hardware.technology_files import load_technology
-
-    if not isinstance(file, ChipFile):
-        return chip_in(file, reader)
+def chip_of_file(file: ChipFile | ClusterChipFile, reader: Reader = read_text) -> Chip:
+    """The chip of a checked file of either version, with the technology that it names and what was measured of it; of
+    clusters at the clock that it holds."""
     chip = file.value()
-    return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
+    if not chip.of_clusters:
+        return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
+    chip = with_nodes(chip, reader)
+    refused = refusal(chip)
+    if refused is not None:
+        raise InputError(f"{chip.name}: power.sustained", refused, "allow more power or make it smaller")
+    return at_held_clock(chip)
+
+
+def with_nodes(chip: Chip, reader: Reader = read_text) -> Chip:
+    """A chip of clusters with the processes that it names, at its rated clock."""
+    node, base = (
+        None if name is None else load_node(name, reader) for name in (chip.technology, chip.built.base_technology)
+    )
+    if node is None:
+        return chip
+    return replace(chip, technology=node.name, process=node, base_process=base)
 
 
 def load_cluster(text: str, reader: Reader = read_text, chip: Chip | None = None) -> Cluster:

@@ -21,12 +21,11 @@ from pydantic import Field
 from phaze.documents import Document, Format, NonNegative, Positive, Reader, Share
 from phaze.errors import InfeasibleError
 from phaze.files import read_text
-from phaze.hardware.area import chip_areas
+from phaze.hardware.bundled import read
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import chip_areas, full_rate_power
 from phaze.hardware.files import Name, Sources, Text
-from phaze.hardware.library import read
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.technology import Fab, Technology
+from phaze.hardware.technology import Fab
 
 HOURS_PER_YEAR = 8766.0
 """365.25 days."""
@@ -169,12 +168,16 @@ def fab_kgco2e_per_cm2(fab: Fab, terms: Terms) -> float:
     return per_cm2 + fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
 
 
-def ownership_of(chip: Chip, technology: Technology, terms: Terms, average_w: float | None = None) -> Ownership:
-    """Cost and carbon of ``chip``; power is ``average_w``, or else the design power estimate."""
-    fab, dies = technology.fab, chip.silicon.dies
-    die_mm2 = chip_areas(technology, chip).total / dies
+def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ownership:
+    """Cost and carbon of a chip of cores whose process was read with it; power is ``average_w``, or else the design
+    power estimate."""
+    areas = chip_areas(chip)
+    if chip.process is None or areas is None:
+        raise AssertionError(f"{chip.name} names no process")
+    fab, dies = chip.process.fab, chip.built.dies
+    die_mm2 = areas.total / dies
     count, good = _good_dies(die_mm2, fab, terms)
-    power_w = full_rate_power(technology, chip).design_w if average_w is None else average_w
+    power_w = full_rate_power(chip).design_w if average_w is None else average_w
     energy_kwh = lifetime_kwh(power_w, terms)
     hbm_gb = chip.hbm.size_bytes / GB
     carbon_per_cm2 = fab_kgco2e_per_cm2(fab, terms)

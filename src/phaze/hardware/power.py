@@ -21,7 +21,7 @@ registers: joule = N l (lane + 6 buffer(A)). What does not depend on the clock (
 
 held is found by :data:`HALVINGS` halvings of [0, that clock], each keeping the half whose lower end fits, and is the
 lower end: sums, products, square roots and comparisons only, so another program gets the same bits. A chip is refused
-only where fixed power alone exceeds the limit, or held is below half of the clock (:func:`refusal`).
+only where fixed power alone exceeds the limit, or held is below half of the clock (:func:`accepted`).
 
 Where a technology states a share of the full rate instead, every component has its dynamic energy (:func:`full_rate`):
 
@@ -38,10 +38,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from phaze.hardware.area import Areas, areas_of
-from phaze.hardware.chip import Chip
-from phaze.hardware.columns import ChipColumns, Flags, Floats, core_columns
-from phaze.hardware.silicon.chip import Accelerator
+from phaze.hardware.area import Areas
+from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.technology import Technology
 
 HALVINGS = 50
@@ -162,20 +160,9 @@ def held_clocks(power: ClockPower[Floats], technology: Technology, clock_hz: Flo
 
 
 def accepted(chips: ChipColumns, power: ClockPower[Floats], held_hz: Floats) -> Flags:
-    """Chips that can run under their limit; :func:`refusal` says why others cannot."""
+    """Chips that can run under their limit; :func:`phaze.hardware.clocked.refusal` says why others cannot."""
     fixed = np.maximum(power.product_fixed_w, power.vector_fixed_w)
     return np.asarray((fixed <= chips.limit_w) & (held_hz >= LEAST_SHARE * chips.clock_hz))
-
-
-def refusal(power: ClockPower[float], chip: Accelerator, held_hz: float) -> str | None:
-    """Why the chip cannot run under its power limit; None where it can."""
-    limit = chip.sustained_w
-    fixed = max(power.product_fixed_w, power.vector_fixed_w)
-    if limit is not None and fixed > limit:
-        return f"leakage, HBM and links alone draw {fixed:.0f} W of {limit:.0f} W"
-    if held_hz < LEAST_SHARE * chip.clock_hz:
-        return f"it would hold {held_hz / 1e9:.2f} of {chip.clock_hz / 1e9:.2f} GHz, below half"
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +198,3 @@ def full_rate(chips: ChipColumns, technology: Technology, area_mm2: Floats) -> F
     busy = np.maximum(arrays + tensor_buffers, lanes + vector_buffers) + shared + hbm + links
     design_w = (table.design_activity or 1.0) * busy + static
     return FullRate(arrays, tensor_buffers, lanes, vector_buffers, shared, hbm, links, static, design_w)
-
-
-def full_rate_power(technology: Technology, chip: Chip) -> FullRate[float]:
-    """That of one chip of cores."""
-    chips = core_columns([chip])
-    watts = full_rate(chips, technology, areas_of(chips, technology).total)
-    return FullRate(*(float(getattr(watts, field.name)[0]) for field in fields(watts)))

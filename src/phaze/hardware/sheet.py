@@ -7,11 +7,9 @@ from typing import Any
 from phaze.documents import plain_value
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import die_mm2
 from phaze.hardware.figures import figures_of, owned_by
 from phaze.hardware.ownership import Ownership, Terms
-from phaze.hardware.power import full_rate_power
-from phaze.hardware.silicon.design import ClusterDesign, clusters_document
-from phaze.hardware.technology_files import technology_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +33,11 @@ def sheet_of(chip: Chip, terms: Terms) -> Sheet:
     figures = figures_of(chip)
     if figures is None:
         return Sheet(chip)
-    known = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, _power_parts_w(chip))
+    known = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, figures.power_parts_w)
     try:
         return Sheet(*known, ownership=owned_by(chip, terms))
     except InfeasibleError as fault:
         return Sheet(*known, obstacle=str(fault))
-
-
-def _power_parts_w(chip: Chip) -> Mapping[str, float]:
-    technology, design = technology_of(chip), chip.clusters
-    if technology is not None:
-        return full_rate_power(technology, chip).by_component()
-    return {} if design is None else design.held_parts_w
 
 
 def sheet_document(sheet: Sheet) -> dict[str, Any]:
@@ -54,11 +45,11 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
     chip, owned = sheet.chip, sheet.ownership
     money = ("dies_per_wafer", "yield_share", "die_usd", "hbm_usd", "package_usd", "making_usd", "energy_usd")
     carbon = ("total_usd", "energy_kwh", "embodied_kgco2e", "operational_kgco2e", "total_kgco2e")
-    of_clusters = () if chip.clusters is None else ("links_usd",)
+    of_clusters = ("links_usd",) if chip.of_clusters else ()
     plain = {name: value for name, value in plain_value(chip).items() if name not in ("clusters", "rated_hz")}
     return {
         **plain,
-        **({} if chip.clusters is None else _of_clusters(chip.clusters)),
+        **(_of_clusters(chip) if chip.of_clusters else {}),
         "peak_flops": chip.peak_flops,
         "vector_flops": chip.vector_flops,
         "area_mm2": sheet.area_mm2,
@@ -88,6 +79,24 @@ def brief_document(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def _of_clusters(design: ClusterDesign) -> dict[str, Any]:
+def _of_clusters(chip: Chip) -> dict[str, Any]:
     """What a chip of clusters has beside the fields of a chip of cores, and what was measured of it."""
-    return {"clusters": clusters_document(design), "measured": plain_value(design.accelerator.measured)}
+    return {"clusters": clusters_document(chip), "measured": plain_value(chip.measured)}
+
+
+def clusters_document(chip: Chip) -> dict[str, Any]:
+    """The clusters of a chip in documents for people; ``clock_hz`` is the most that it may run."""
+    clusters = chip.clusters
+    return {
+        "count": clusters.count,
+        "arrays": clusters.arrays,
+        "operand_bytes": clusters.operand_bytes,
+        "register_bytes": chip.vectors.register_bytes,
+        "port_bytes_per_cycle": clusters.port_bytes_per_cycle,
+        "global_bytes_per_cycle": chip.global_bytes_per_cycle,
+        "hbm_stacks": chip.hbm.stacks,
+        "built": chip.built.clusters[0],
+        "die_mm2": die_mm2(chip),
+        "clock_hz": chip.rated_hz,
+        "sustained_w": chip.sustained_w,
+    }

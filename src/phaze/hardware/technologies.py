@@ -1,6 +1,6 @@
 """Process technologies of both versions behind one face: what ``phaze technologies`` lists and shows.
 
-``phaze.technology/1`` prices chips of cores, ``phaze.technology/2`` chips of clusters (:mod:`phaze.hardware.silicon`).
+``phaze.technology/1`` prices chips of cores, ``phaze.technology/2`` chips of clusters.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from phaze import documents
 from phaze.documents import Reader, plain_value
 from phaze.errors import unknown_name
 from phaze.files import is_path, read_text
-from phaze.hardware.library import preset_names, read
+from phaze.hardware.bundled import preset_names, read
 from phaze.hardware.technology import Fab, Technology
 from phaze.hardware.technology_files import NODE, NODES, TECHNOLOGY, NodeFile, TechnologyFile, node_names, technology_in
 

@@ -211,6 +211,11 @@ class Technology:
         """Whether a power limit sets the clock of its chips (``phaze.technology/2``)."""
         return self.energy.design_activity is None
 
+    @property
+    def sent_j_per_byte(self) -> float:
+        """What a byte that is sent takes beside idle power: nothing where SerDes never sleep and are drawn always."""
+        return 0.0 if self.sets_clock else self.energy.link_j_per_byte
+
     def as_read(self) -> dict[str, Any]:
         """The figures as the format has them that it was read from."""
         areas, energies = (AREAS_2, ENERGIES_2) if self.sets_clock else (AREAS_1, ENERGIES_1)

@@ -11,9 +11,8 @@ from pydantic import Field, model_validator
 from phaze.documents import BytesPerSecond, Document, Format, NonNegative, Reader
 from phaze.errors import InputError
 from phaze.files import read_text
-from phaze.hardware.chip import Chip
+from phaze.hardware.bundled import preset_names, read
 from phaze.hardware.files import Name, Sources, Text
-from phaze.hardware.library import preset_names, read
 from phaze.hardware.technology import Factors, Technology, scaled
 from phaze.hardware.technology_tables import (
     PJ,
@@ -114,13 +113,3 @@ def technology_in(file: TechnologyFile | NodeFile) -> Technology:
     if base.base is not None:
         raise InputError(f"{file.name}: base", f"'{file.base}' is itself scaled", "name a node that is given in full")
     return file.value(base.value())
-
-
-def technology_of(chip: Chip) -> Technology | None:
-    """The technology of a chip: the one that was read with it, or the one that it names; chips of clusters have a node
-    instead."""
-    if chip.clusters is not None:
-        return None
-    if chip.process is not None or chip.technology is None:
-        return chip.process
-    return load_technology(chip.technology)

@@ -10,10 +10,9 @@ from phaze.hardware.chip import Chip
 
 def chip_trust(chip: Chip, basis: Basis = "calibrated") -> Trust:
     """The trust in a chip's times on a basis."""
-    design = chip.clusters
-    if design is None or basis == "ideal":
+    if not chip.of_clusters or basis == "ideal":
         return trust_of(chip.calibration, basis)
-    said = design.accelerator.measured
+    said = chip.measured
     arrays = said.rate_flops is not None or said.clock_hz is not None
     if basis == "datasheet" or (chip.calibration is None and not arrays):
         return Trust("held", BANDS["held"])

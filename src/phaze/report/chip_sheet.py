@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import clocked
 from phaze.hardware.sheet import Sheet
 from phaze.report.terminal import facts, paragraph, shares, signed
 from phaze.units import digits, show
@@ -20,7 +21,7 @@ def _parts(sheet: Sheet) -> list[tuple[str, str]]:
         *unit_rows(chip),
         (
             "global buffer",
-            f"{_memory(chip.global_buffer.size_bytes, chip.global_buffer.bandwidth_bytes_per_s)}, {kind}",
+            f"{_memory(chip.global_buffer.size_bytes, chip.global_bytes_per_s)}, {kind}",
         ),
         ("HBM", _stacks(chip) + _memory(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s)),
         ("links", _links(chip)),
@@ -31,34 +32,31 @@ def _parts(sheet: Sheet) -> list[tuple[str, str]]:
 
 def unit_rows(chip: Chip) -> list[tuple[str, str]]:
     """Cores, or clusters and the clock that they hold."""
-    tensor, vector, design = chip.tensor_core, chip.vector_core, chip.clusters
-    if design is None:
-        cores = f"{chip.tensor_cores} of {tensor.rows} x {tensor.columns}, {show(tensor.buffer.size_bytes, 'B')} each"
-        lanes = f"{chip.vector_cores} of {vector.lanes} lanes, {show(vector.buffer.size_bytes, 'B')} each"
+    tensor, vector = chip.clusters, chip.vectors
+    if not chip.of_clusters:
+        cores = f"{tensor.count} of {tensor.rows} x {tensor.columns}, {show(tensor.operand_bytes, 'B')} each"
+        lanes = f"{vector.count} of {vector.lanes} lanes, {show(vector.register_bytes, 'B')} each"
         return [("tensor cores", cores), ("vector cores", lanes)]
-    own, built = design.accelerator, design.accelerator.clusters
-    arrays = f"{built.count} of {built.arrays} arrays of {built.rows} x {built.columns} and {built.lanes} lanes"
-    memory = f"operands {show(built.operand_bytes, 'B')}, registers {show(built.register_bytes, 'B')}"
-    shared = f"port {built.port_bytes_per_cycle:g} bytes a cycle, one read reaches {own.global_buffer.fan_out}"
-    limit = "no power limit is known" if own.sustained_w is None else f"at most {own.sustained_w:g} W"
-    drawn = "" if design.held_w is None else f", {design.held_w:.0f} W"
+    arrays = f"{tensor.count} of {tensor.arrays} arrays of {tensor.rows} x {tensor.columns} and {vector.lanes} lanes"
+    memory = f"operands {show(tensor.operand_bytes, 'B')}, registers {show(vector.register_bytes, 'B')}"
+    shared = f"port {tensor.port_bytes_per_cycle:g} bytes a cycle, one read reaches {chip.global_buffer.fan_out}"
+    limit = "no power limit is known" if chip.sustained_w is None else f"at most {chip.sustained_w:g} W"
+    held = clocked(chip)
+    held_hz, drawn = (chip.clock_hz, "") if held is None else (held.held_hz, f", {held.held_w:.0f} W")
     return [
         ("clusters", arrays),
         ("of a cluster", f"{memory}, {shared}"),
-        ("clock held", f"{show(design.held_hz, 'Hz')}{drawn} ({limit})"),
+        ("clock held", f"{show(held_hz, 'Hz')}{drawn} ({limit})"),
     ]
 
 
 def _stacks(chip: Chip) -> str:
-    design = chip.clusters
-    if design is None or not design.accelerator.hbm.stacks:
-        return ""
-    return f"{design.accelerator.hbm.stacks} stacks of {design.accelerator.hbm.generation}, "
+    return f"{chip.hbm.stacks} stacks of {chip.hbm.generation}, " if chip.hbm.stacks else ""
 
 
 def _links(chip: Chip) -> str:
     rate = f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"
-    return f"{chip.links.count}, together {rate}" if chip.clusters is None else rate
+    return f"{chip.links.count}, together {rate}" if not chip.of_clusters else rate
 
 
 def _memory(size_bytes: int, bandwidth_bytes_per_s: float) -> str:
@@ -79,7 +77,7 @@ def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapp
     if sheet.area_mm2 is not None and sheet.power_w is not None:
         rows += [
             ("area, estimate", _against(sheet.area_mm2, said.die_mm2, "mm2", said.die_is_upper_bound)),
-            ("power, estimate" if chip.clusters else "TDP, estimate", _against(sheet.power_w, said.tdp_w, "W")),
+            ("power, estimate" if chip.of_clusters else "TDP, estimate", _against(sheet.power_w, said.tdp_w, "W")),
         ]
     if sheet.obstacle is not None:
         rows.append(("making", sheet.obstacle))

@@ -65,10 +65,9 @@ def _workers(found: ProductCost, chip: Chip) -> int:
 
 def _named(found: ProductCost, chip: Chip) -> tuple[str, str]:
     """What makes a tile, one and several."""
-    design = chip.clusters
-    if design is None:
+    if not chip.of_clusters:
         return "core", "cores"
-    alone = found.workers == design.accelerator.clusters.count
+    alone = found.workers == chip.clusters.count
     return ("cluster", "clusters") if alone else ("array", "arrays of the clusters")
 
 
@@ -92,18 +91,18 @@ def _mapping(console: Console, p: Product, found: ProductCost, chip: Chip) -> No
     items = p.batch * -(-p.m // core.mt) * -(-p.n // core.nt) * core.ks
     waves = -(-items // workers)
     split = f", k in {core.ks} parts that are summed after" if core.ks > 1 else ""
-    array = f"{chip.tensor_core.rows} x {chip.tensor_core.columns}"
+    array = f"{chip.clusters.rows} x {chip.clusters.columns}"
     rows = [
         ("global buffer", _stays(p, found)),
         (
             several.split()[0],
             f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {workers} {several}",
         ),
-        ("", f"{core.gm} x {core.gn} {'cores' if chip.clusters is None else 'clusters'} share what is read"),
+        ("", f"{core.gm} x {core.gn} {'clusters' if chip.of_clusters else 'cores'} share what is read"),
         (
-            "core buffer" if chip.clusters is None else "operand buffer",
+            "operand buffer" if chip.of_clusters else "core buffer",
             f"sums of {core.mt} x {core.nt}; A and B in slices of {core.kc}, two of each"
-            if chip.clusters is None
+            if not chip.of_clusters
             else f"A and B in slices of {core.kc}, two of each; sums of {core.mt} x {core.nt} in registers",
         ),
         ("array", f"{array}: {FLOWS[core.flow]}"),

@@ -69,8 +69,8 @@ def _chip_row(sheet: "Sheet") -> tuple[str, ...]:
     return (
         chip.name,
         f"{chip.peak_flops / 1e12:,.0f}",
-        f"{chip.tensor_cores} of {chip.tensor_core.rows}x{chip.tensor_core.columns}",
-        f"{chip.vector_cores} of {chip.vector_core.lanes}",
+        f"{chip.tensor_cores} of {chip.clusters.rows}x{chip.clusters.columns}",
+        f"{chip.vectors.count} of {chip.vectors.lanes}",
         f"{chip.hbm.size_bytes / 2**30:.0f}",
         f"{chip.hbm.bandwidth_bytes_per_s / 1e9:,.0f}",
         "-" if sheet.area_mm2 is None else f"{sheet.area_mm2:.0f}",

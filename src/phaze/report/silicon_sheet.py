@@ -6,10 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
-from phaze.cost.sustained import SustainedChip
+from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import refusal
 from phaze.hardware.dies import Comparison
 from phaze.report.terminal import signed, table
-from phaze.validate.silicon import SiliconCheck, SiliconRow, large_product_share
+from phaze.validate.silicon import SiliconCheck, SiliconRow, full_power_w, large_product_share
 
 FIGURES = (("area", "Area, mm2", 1.0), ("power", "Power, W", 1.0), ("rate", "Sustained rate, TFLOP/s", 1e-12))
 
@@ -23,7 +24,7 @@ def show_silicon(console: Console, check: SiliconCheck) -> None:
         _median(console, rows)
     console.print("[bold]Clock under the power limit[/bold]")
     heads = ("", "full W", "limit W", "held GHz", "of", "utilisation", "")
-    console.print(table(heads, [_clock(held) for held in check.chips]))
+    console.print(table(heads, [_clock(chip) for chip in check.chips]))
 
 
 def _cells(row: SiliconRow, scale: float) -> tuple[str, ...]:
@@ -49,16 +50,16 @@ def _median(console: Console, rows: Sequence[SiliconRow]) -> None:
     console.print()
 
 
-def _clock(held: SustainedChip) -> tuple[str, ...]:
-    full, limit = held.full_power_w, held.chip.sustained_w
+def _clock(chip: Chip) -> tuple[str, ...]:
+    full, limit = full_power_w(chip), chip.sustained_w
     return (
-        held.chip.name,
+        chip.name,
         "" if full is None else f"{full:.0f}",
         "" if limit is None else f"{limit:.0f}",
-        f"{held.held_hz / 1e9:.2f}",
-        f"{held.chip.clock_hz / 1e9:.2f}",
-        f"{large_product_share(held):.3f}",
-        "" if held.refused is None else "refused",
+        f"{chip.clock_hz / 1e9:.2f}",
+        f"{chip.rated_clock_hz / 1e9:.2f}",
+        f"{large_product_share(chip):.3f}",
+        "" if refusal(chip) is None else "refused",
     )
 
 

@@ -22,7 +22,7 @@ from phaze.errors import InputError, unknown_name
 from phaze.evaluate.bands import band_document
 from phaze.hardware.calibration import BANDS, Trust, Trusted, trust_of
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.design import without_measurements
+from phaze.hardware.converted import without_measurements
 from phaze.hardware.trust import chip_trust
 from phaze.search.task import ModelTask, SearchJob
 
@@ -64,8 +64,7 @@ def with_constants(chip: Chip, owner: Chip) -> Chip:
     """The chip with another one's measured constants, and what software leaves of its rate as on that one; a clock that
     was measured is of its own chip alone."""
     plain = without_measurements(chip)
-    design = plain.clusters and replace(plain.clusters, software_of=owner.technology)
-    return replace(plain, calibration=owner.calibration, clusters=design)
+    return replace(plain, calibration=owner.calibration, software_of=owner.technology if chip.of_clusters else None)
 
 
 def _band(basis: Trusted, task: ModelTask) -> float:

@@ -16,10 +16,11 @@ from phaze.cost.products import core_sides
 from phaze.hardware.area import areas_of
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.columns import ChipColumns, Flags, Floats
+from phaze.hardware.converted import changed_chip
 from phaze.hardware.ownership import GB, load_terms
 from phaze.hardware.power import power_at
-from phaze.hardware.silicon.design import EnergyModel, changed_chip, designed
 from phaze.search import space_chip
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import (
@@ -66,11 +67,6 @@ class SpaceChips:
     @property
     def process(self) -> str:
         return self.space.technology.name
-
-    @property
-    def energy(self) -> EnergyModel:
-        """The energies of its chips."""
-        return self.space.energy
 
     @property
     def link_bytes_per_s(self) -> Floats:
@@ -153,9 +149,7 @@ class SpaceChips:
     def chip(self, index: int, hbm_bytes: int = 0) -> Chip:
         """One chip of the space: of clusters with its own memory whatever is asked, of cores with that much HBM."""
         space, chips, number, by = self.space, self.chips, self.number(index), self.factors
-        if not space.of_clusters:
-            return space_chip.core_chip(space, chips, index, number, hbm_bytes)
-        chip = designed(space_chip.cluster_chip(space, chips, index, number), space.technology)
+        chip = at_held_clock(space_chip.chip_at(space, chips, index, number, hbm_bytes))
         if by == AS_THEY_ARE:
             return chip
         clock = chip.clock_hz * by.clock
@@ -204,7 +198,7 @@ class SpaceChips:
         """The same in carbon."""
         terms, fab = load_terms(), self.space.technology.fab
         if not self.space.of_clusters:
-            return making_kgco2e(self.area_mm2, self.space.base.silicon.dies, fab, terms, hbm_bytes)
+            return making_kgco2e(self.area_mm2, self.space.base.built.dies, fab, terms, hbm_bytes)
         rest = self.hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
         return die_kgco2e(self.die_mm2, fab, terms) + rest
 

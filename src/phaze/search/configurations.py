@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.schedule.problem import Schedule
@@ -43,7 +43,7 @@ class ChipConfigurations:
 
     task: ModelTask
     chip: Chip
-    table: EnergyModel | None
+    table: Technology | None
     known: tuple[ScheduleMemo, bytes] | None = None
     layers: dict[int, ReferenceLayers] = field(default_factory=dict)
     works: Mapping[int, WorkTimes] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class SharedJoules:
         at, task, energy = (
             int(np.searchsorted(self.chips, chip)),
             self.state.job.models[model],
-            self.state.opened.energy,
+            self.state.opened.space.technology,
         )
         if at == len(self.chips) or self.chips[at] != chip:
             return None
@@ -113,7 +113,7 @@ def plan_found(
     # Joules of works are those of all chips where the chip has no constants of its own.
     shared = joules.of(model, chosen.graph, chip) if joules is not None and chosen.graph in works else None
     own = {} if shared is None else {chosen.graph: shared}
-    opened = ChipConfigurations(task, value, state.opened.energy, known, works=works, joules=own)
+    opened = ChipConfigurations(task, value, state.opened.space.technology, known, works=works, joules=own)
     return opened.plan(chosen, value.hbm.size_bytes)
 
 

@@ -35,7 +35,7 @@ from phaze.cost.table import Column, CostTable, cost_table, cost_works
 from phaze.cost.work import Work
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import around_bytes
 from phaze.placement.problem import Extra, Problem
@@ -61,7 +61,7 @@ class OperatorJoules:
     ``column``: of one of the chips alone."""
 
     chips: ChipSet
-    table: EnergyModel
+    table: Technology
     costs: CostTable | Column
     paired: bool
     known: dict[tuple[Work, bool], Floats]
@@ -89,7 +89,7 @@ class OperatorJoules:
         return every if self.column is None else every[:, self.column : self.column + 1]
 
 
-def operator_joules(graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel) -> OperatorJoules:
+def operator_joules(graph: RankGraph, chips: ChipSet, constants: Constants, table: Technology) -> OperatorJoules:
     """The operators of a graph on some chips, none computed yet."""
     works = [work for layer in graph.layers for one in layer.passes for work in one.works]
     rule = graph.layers[0].rule
@@ -105,13 +105,13 @@ def _pass_joules(one: RuledPass, operators: OperatorJoules, first: int, spread: 
             work = one.works[place]
             if work.core not in ("none", "network"):
                 total += operators.joules(first + place, work, not spread or bool(spread[at]))
-    total[LINKS] += one.sent_bytes * operators.table.link_j_per_byte
+    total[LINKS] += one.sent_bytes * operators.table.sent_j_per_byte
     return total
 
 
 def _pass_floor(one: RuledPass, operators: OperatorJoules, first: int) -> Floats:
     """The least joules of a pass on every chip, each operator in its thriftier way."""
-    total = np.full(len(operators.chips), one.sent_bytes * operators.table.link_j_per_byte)
+    total = np.full(len(operators.chips), one.sent_bytes * operators.table.sent_j_per_byte)
     for place, work in enumerate(one.works):
         if work.core not in ("none", "network"):
             spreads = (True, False) if one.rule.one_core else (True,)
@@ -138,7 +138,7 @@ def layer_joules(
     graph: RankGraph,
     chips: ChipSet,
     constants: Constants,
-    table: EnergyModel,
+    table: Technology,
     spreads: Sequence[Spread],
     known: OperatorJoules | None = None,
 ) -> tuple[LayerJoules, ...]:
@@ -151,7 +151,7 @@ def layer_joules(
         for one in layer.passes:
             own.append(_pass_joules(one, operators, first, spreads[at] if one.works else b""))
             first, at = first + len(one.works), at + bool(one.works)
-        own[1][HBM] += layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
+        own[1][HBM] += layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
         again, place = {"selective": own[2], "full": own[3] if layer.full is not None else own[0]}, 3
         place += layer.full is not None
         for mode in layer.more:
@@ -161,7 +161,7 @@ def layer_joules(
     return tuple(found)
 
 
-def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: EnergyModel) -> Floats:
+def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: Technology) -> Floats:
     """The least joules of both passes of every layer on one device, [layers, chips], a chunk of chips at a time."""
     found = np.empty((len(graph.layers), len(chips)))
     for start in range(0, len(chips), CHUNK):
@@ -169,7 +169,7 @@ def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: 
         some = chips if len(index) == len(chips) else chips.taken(index)
         operators, first = operator_joules(graph, some, constants, table), 0
         for kind, layer in enumerate(graph.layers):
-            found[kind, index] = layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
+            found[kind, index] = layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
             for one in layer.passes:
                 if one is layer.forward or one is layer.backward:
                     found[kind, index] += _pass_floor(one, operators, first)
@@ -265,7 +265,7 @@ def plan_joules(
     problem: Problem,
     plan: Plan,
     layers: Sequence[LayerJoules],
-    table: EnergyModel,
+    table: Technology,
 ) -> Floats:
     """Joules of a batch by component, static power left out; the layers are on one chip."""
     total, calls = np.zeros(len(COMPONENTS)), task.graphs[configuration.graph].calls
@@ -278,11 +278,11 @@ def plan_joules(
             total += problem.microbatches * stage.devices * layers[calls[place]].of(mode)[:, 0]
     weights = _stage_parameters(problem, plan)
     sent = _sent_bytes(problem, plan, weights, stage_of) + _tied_bytes(problem, plan, stage_of)
-    total[LINKS] += sent * table.link_j_per_byte
+    total[LINKS] += sent * table.sent_j_per_byte
     ranks = plan.tensor * plan.data
     alike = plan.tensor / problem.sharing.context * _state_groups(problem, plan)
     groups = (alike, problem.sharing.group) if problem.zero else (ranks, ranks)
     experts = sum(_stage_experts(problem, plan))
     stepped = groups[0] * (sum(weights) - experts) + groups[1] * experts
-    total[HBM] += stepped / problem.sent_bytes * problem.optimizer_traffic_bytes * table.hbm_j_per_byte
+    total[HBM] += stepped / problem.sent_bytes * problem.optimizer_traffic_bytes * table.energy.hbm_j_per_byte
     return total

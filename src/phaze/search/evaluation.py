@@ -22,7 +22,7 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_times import layer_works
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.placement.plan import Plan
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_at
@@ -159,7 +159,7 @@ class ChipEvaluation:
     tasks: tuple[ModelTask, ...]
     network: int
     known: ScheduleMemo
-    energy: EnergyModel | None = None
+    energy: Technology | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     bounded: dict[tuple[int, int], GraphTimes] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class ChipEvaluation:
         joules = 0.0 if self.energy is None else self.plan_joules(model, configuration, *found, self.energy)
         return PricedConfiguration(found[1].batch_s, joules, lower_s)
 
-    def plan_joules(self, model: int, configuration: int, problem: Problem, plan: Plan, energy: EnergyModel) -> float:
+    def plan_joules(self, model: int, configuration: int, problem: Problem, plan: Plan, energy: Technology) -> float:
         """Joules of a batch beyond static power."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         key = (model, chosen.graph)

@@ -5,7 +5,7 @@ Kept is a chip with
     area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
     die  <= budget,      die = max(area, the edge that its HBM stacks need)
     design power <= most_power                of cores; of clusters, whose clock is what their power limit allows:
-    accepted under sustained_power (power.refusal)   and   watts at the clock held <= most_w_per_mm2 area
+    accepted under sustained_power (clocked.refusal)   and   watts at the clock held <= most_w_per_mm2 area
     manufacturing cost <= most_usd            without its HBM where a study chooses that: the search holds chip and
                                               memory together against it
 
@@ -30,11 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.hardware.area import areas_of, chip_areas, edge_areas
-from phaze.hardware.columns import ChipColumns, Flags, Floats
+from phaze.hardware.area import areas_of, edge_areas
+from phaze.hardware.columns import ChipColumns, Flags, Floats, columns_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import LEAST_SHARE, ClockPower, accepted, clock_power, full_rate, held_clocks, power_at
-from phaze.hardware.silicon.price import making_columns
+from phaze.hardware.price import making_columns
 from phaze.search.ownership_cost import making_usd
 from phaze.search.space import Space
 
@@ -65,7 +65,7 @@ def area_budget(space: Space) -> float:
     """The area that a chip of the space may have, mm2."""
     if space.keep.area_of is None or space.area_chip is None:
         return float(space.keep.most_area or 0.0)
-    return chip_areas(space.technology, space.area_chip).total
+    return float(areas_of(columns_of([space.area_chip]), space.technology).total[0])
 
 
 def clock_powers(space: Space, chips: ChipColumns) -> ClockPower[Floats]:
@@ -99,8 +99,8 @@ def price_usd(
     one by one may be rounded down to steps, so that few differ."""
     terms, technology = load_terms(), space.technology
     if not space.of_clusters:
-        return making_usd(area_mm2, space.base.silicon.dies, technology.fab, terms, hbm_bytes)
-    generation, dies_mm2 = space.accelerator.hbm.generation or "", die_areas(chips, area_mm2)
+        return making_usd(area_mm2, space.base.built.dies, technology.fab, terms, hbm_bytes)
+    generation, dies_mm2 = space.base.hbm.generation or "", die_areas(chips, area_mm2)
     if step_mm2 is not None:
         dies_mm2 = np.floor(dies_mm2 / step_mm2) * step_mm2
     return making_columns(chips, dies_mm2, generation, terms, technology)

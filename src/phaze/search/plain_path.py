@@ -11,7 +11,7 @@ import numpy as np
 
 from phaze.hardware.figures import making_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.search.chips import SpaceChips
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import has_plan
@@ -43,9 +43,9 @@ class Plain:
         return replace(rates, rate=np.asarray(np.inf)) if dear or other else rates
 
     @property
-    def energy(self) -> EnergyModel | None:
+    def energy(self) -> Technology | None:
         """The energies of the space's chips, where they count."""
-        return self.opened.energy if self.job.objective.needs_energy else None
+        return self.opened.space.technology if self.job.objective.needs_energy else None
 
     def values(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[list[float]]:
         """The models' values on a chip with each of some memories: every pass scheduled, every configuration placed;

@@ -76,7 +76,7 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
         "process": process,
         "beside_process": shipped.process,
         "note": shipped.note,
-        "reason": shipped.reason if chip.clusters is None else OF_CLUSTERS,
+        "reason": OF_CLUSTERS if chip.of_clusters else shipped.reason,
         **beside,
         "warnings": warnings,
     }

@@ -16,7 +16,7 @@ from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.figures import figures_of
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
@@ -65,19 +65,19 @@ class PlacedConfiguration:
         return float("inf") if self.plan is None else self.plan.batch_s
 
 
-def energy_table(chip: Chip) -> EnergyModel:
+def energy_table(chip: Chip) -> Technology:
     """The energies of a chip's technology."""
     figures = figures_of(chip)
     if figures is None:
         raise InputError("chip", f"{chip.name} names no technology", "choose a chip that does")
-    return figures.energy
+    return figures.technology
 
 
 def layers_on(
     task: ModelTask,
     graph: int,
     chip: Chip,
-    table: EnergyModel | None,
+    table: Technology | None,
     known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
     costs: WorkTimes | None = None,
@@ -98,7 +98,7 @@ def placed_on(
     configuration: Configuration,
     layers: ReferenceLayers,
     hbm_bytes: float,
-    table: EnergyModel | None,
+    table: Technology | None,
     below_s: float = np.inf,
     choose: Choose | None = None,
 ) -> PlacedConfiguration:
@@ -135,7 +135,7 @@ def value_of(
     layers: Sequence[ReferenceLayers],
     hbm_bytes: float,
     rates: Rates,
-    table: EnergyModel | None,
+    table: Technology | None,
     last_s: float = np.inf,
 ) -> float:
     """The least value of a model over all its configurations; infinite if none fits, or none within ``last_s``, which
@@ -193,7 +193,7 @@ class OpenLayers:
         self,
         task: ModelTask,
         chip: Chip,
-        table: EnergyModel | None,
+        table: Technology | None,
         parts: Known | None = None,
         costs: Sequence[WorkTimes] | None = None,
     ) -> None:

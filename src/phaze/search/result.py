@@ -18,7 +18,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.figures import figures_of, making_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.silicon.design import clusters_document
+from phaze.hardware.sheet import clusters_document
 from phaze.placement.answer import document_of, require_true
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Scheduler
@@ -51,14 +51,14 @@ def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]
         "number": opened.number(best.chip),
         "name": chip.name,
         "tensor_cores": chip.tensor_cores,
-        "rows": chip.tensor_core.rows,
-        "columns": chip.tensor_core.columns,
-        "tensor_buffer_bytes": chip.tensor_core.buffer.size_bytes,
-        "vector_cores": chip.vector_cores,
-        "lanes": chip.vector_core.lanes,
-        "vector_buffer_bytes": chip.vector_core.buffer.size_bytes,
+        "rows": chip.clusters.rows,
+        "columns": chip.clusters.columns,
+        "tensor_buffer_bytes": chip.clusters.operand_bytes // chip.clusters.arrays,
+        "vector_cores": chip.vectors.count,
+        "lanes": chip.vectors.lanes,
+        "vector_buffer_bytes": chip.vectors.register_bytes,
         "global_buffer_bytes": chip.global_buffer.size_bytes,
-        "global_bytes_per_s": chip.global_buffer.bandwidth_bytes_per_s,
+        "global_bytes_per_s": chip.global_bytes_per_s,
         "hbm_bytes": chip.hbm.size_bytes,
         "hbm_bytes_per_s": chip.hbm.bandwidth_bytes_per_s,
         "link_bytes_per_s": chip.links.bandwidth_bytes_per_s,
@@ -68,7 +68,7 @@ def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]
         "making_usd": made.usd,
         "making_kgco2e": made.kgco2e,
         "peak_flops": chip.peak_flops,
-        **({} if chip.clusters is None else {"clusters": clusters_document(chip.clusters)}),
+        **({"clusters": clusters_document(chip)} if chip.of_clusters else {}),
     }
 
 
@@ -102,8 +102,8 @@ def model_document(
     figures, graph, training = figures_of(chip), task.graphs[configuration.graph], task.training
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
-    layers = layers_on(task, configuration.graph, chip, figures.energy, known, scheduler)
-    placed = placed_on(task, configuration, layers, chip.hbm.size_bytes, figures.energy)
+    layers = layers_on(task, configuration.graph, chip, figures.technology, known, scheduler)
+    placed = placed_on(task, configuration, layers, chip.hbm.size_bytes, figures.technology)
     if placed.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
     static_j, plan = training.devices * figures.static_w * placed.batch_s, document_of(placed.plan)
@@ -199,7 +199,7 @@ def answer_view(
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
         "setting": setting_document(job, opened, chip),
         "plausibility": plausibility_of(chip),
-        **({} if chip.clusters is None else {"at_ends": axis_ends(opened, number)}),
+        **({"at_ends": axis_ends(opened, number)} if chip.of_clusters else {}),
         **({"provisional": True} if provisional else {}),
     }
 

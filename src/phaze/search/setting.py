@@ -42,6 +42,6 @@ def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str
         **_families(training.machine.stack),
         **({} if training.shards == (0,) else {"shard": [shard or "all" for shard in training.shards]}),
     }
-    if chip.clusters is not None:
+    if chip.of_clusters:
         document["constants"]["software_share"] = training.constants.software_share
     return document

@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from phaze.documents import Reader, check
 from phaze.errors import InputError
 from phaze.files import read_text
+from phaze.hardware.bundled import read
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import on_die
 from phaze.hardware.columns import ChipColumns
 from phaze.hardware.files import ClusterFile
-from phaze.hardware.library import load_core_chip, read
-from phaze.hardware.silicon.chip import MULTICAST, Accelerator
-from phaze.hardware.silicon.design import EnergyModel, NodeEnergy, load_cluster_chip
+from phaze.hardware.library import load_cluster_chip, load_core_chip
 from phaze.hardware.technology import Technology
 from phaze.search.axes import real_points, whole_points
 from phaze.search.space_file import ClusterKeepTable, ClusterSpaceFile, KeepTable, SpaceFile
@@ -76,26 +76,14 @@ class Space:
         return isinstance(self.file, ClusterSpaceFile)
 
     @property
-    def accelerator(self) -> Accelerator:
-        """The base of a space of chips of clusters."""
-        if self.base.clusters is None:
-            raise AssertionError(f"{self.base.name} is a chip of cores")
-        return self.base.clusters.accelerator
-
-    @property
     def stack_bytes(self) -> int:
         """The memory of one HBM stack of the base."""
-        return self.accelerator.hbm.size_bytes // self.accelerator.hbm.stacks
+        return self.base.hbm.size_bytes // self.base.hbm.stacks
 
     @property
     def stack_bytes_per_s(self) -> float:
         """Its bandwidth."""
-        return self.accelerator.hbm.bandwidth_bytes_per_s / self.accelerator.hbm.stacks
-
-    @property
-    def energy(self) -> EnergyModel:
-        """The energies of its chips."""
-        return NodeEnergy(self.technology) if self.of_clusters else self.technology.energy
+        return self.base.hbm.bandwidth_bytes_per_s / self.base.hbm.stacks
 
     @property
     def own_links(self) -> bool:
@@ -110,7 +98,7 @@ class Space:
     @property
     def usual_cluster(self) -> str | None:
         """The cluster of its chips where a study names none, that of its base; None: as every study has it."""
-        return self.accelerator.cluster if self.of_clusters else None
+        return self.base.cluster if self.of_clusters else None
 
     @property
     def usual_baseline(self) -> str | None:
@@ -237,8 +225,12 @@ def ports_over(widths: Floats, clusters: Floats | float) -> Floats:
 
 
 def _clusters(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, Any]:
-    base, clusters, width, stacks = space.accelerator, axes["clusters"], axes["global_width"], axes["hbm_stacks"]
-    built, clock, hbm = clusters + np.ceil(clusters / SPARES), each(base.clock_hz), stacks * space.stack_bytes_per_s
+    base, clusters, width, stacks = space.base, axes["clusters"], axes["global_width"], axes["hbm_stacks"]
+    built, clock, hbm = (
+        clusters + np.ceil(clusters / SPARES),
+        each(base.rated_clock_hz),
+        stacks * space.stack_bytes_per_s,
+    )
     return {
         "clusters": clusters, "built": built, "arrays": axes["arrays"],
         "vectors": clusters, "vectors_built": built, "lanes": axes["lanes"],
@@ -253,7 +245,7 @@ def _clusters(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, 
 
 
 def _cores(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, Any]:
-    base, silicon, rule = space.base, space.base.silicon, space.file.core_buffers
+    base, built, rule = space.base, space.base.built, space.file.core_buffers
 
     def buffer(name: str, units: Floats) -> Floats:
         if name in axes:
@@ -268,13 +260,14 @@ def _cores(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, Any
     hbm = axes.get("hbm_bandwidth", each(base.hbm.bandwidth_bytes_per_s))
     clock = axes.get("clock", each(base.clock_hz))
     return {
-        "clusters": tensor_cores, "built": tensor_cores * silicon.cores_built, "arrays": each(1.0),
-        "vectors": vector_cores, "vectors_built": vector_cores * silicon.cores_built, "lanes": lanes,
+        "clusters": tensor_cores, "built": on_die(tensor_cores, built.clusters), "arrays": each(1.0),
+        "vectors": vector_cores, "vectors_built": on_die(vector_cores, built.clusters), "lanes": lanes,
         "operand_bytes": buffer("tensor_buffer", axes["rows"] * axes["columns"]),
         "register_bytes": buffer("vector_buffer", lanes), "port": each(np.inf), "broadcast": each(0.0) > 0,
-        "global_built_bytes": axes["global_buffer"] * silicon.global_buffer_built, "width": shared / clock,
-        "global_bytes_per_s": shared, "fan_out": each(MULTICAST), "stacks": each(0.0), "sites": each(0.0),
-        "hbm_bytes_per_s": hbm, "hbm_built_bytes_per_s": hbm * silicon.hbm_built,
+        "global_built_bytes": on_die(axes["global_buffer"], built.global_buffer), "width": shared / clock,
+        "global_bytes_per_s": shared, "fan_out": each(base.global_buffer.fan_out),
+        "stacks": each(0.0), "sites": each(0.0),
+        "hbm_bytes_per_s": hbm, "hbm_built_bytes_per_s": on_die(hbm, built.hbm),
         "link_bytes_per_s": axes.get("links", each(base.links.bandwidth_bytes_per_s)),
         "lane_bytes_per_s": each(np.inf), "clock_hz": clock, "limit_w": each(np.inf),
     }  # fmt: skip

@@ -9,16 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.chip import (
-    Chip,
-    Memory,
-    TensorCore,
-    VectorCore,
-    array_feed_bytes_per_cycle,
-    lane_feed_bytes_per_cycle,
-)
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import Built, Clusters, VectorUnits
 from phaze.hardware.columns import ChipColumns
-from phaze.hardware.silicon.chip import Accelerator, Built, Hbm, SerialLinks
 from phaze.search.space import Space
 from phaze.units import Unit
 
@@ -133,50 +126,42 @@ def cluster_name(space: Space, chips: ChipColumns, index: int) -> str:
     return name + f"-s{stacks}-{chips.link_bytes_per_s[index] / 1e9:.9g}GBs"
 
 
-def core_chip(space: Space, chips: ChipColumns, index: int, number: int, hbm_bytes: int) -> Chip:
-    """One chip of a space of chips of cores with that much HBM."""
-    base, clock_hz = space.base, float(chips.clock_hz[index])
-    rows, columns, lanes = (int(column[index]) for column in (chips.rows, chips.columns, chips.lanes))
-    operands = Memory(int(chips.operand_bytes[index]), array_feed_bytes_per_cycle(rows, columns) * clock_hz)
-    registers = Memory(int(chips.register_bytes[index]), lane_feed_bytes_per_cycle(lanes) * clock_hz)
-    size, rate = int(chips.global_bytes[index]), float(chips.global_bytes_per_s[index])
+def chip_at(space: Space, chips: ChipColumns, index: int, number: int, hbm_bytes: int) -> Chip:
+    """One chip of a space at its rated clock: of clusters with its own memory and under the space's limit, of cores
+    with that much HBM."""
+    base, of_clusters = space.base, space.of_clusters
+
+    def whole(column: NDArray[Any]) -> int:
+        return int(column[index])
+
+    def real(column: NDArray[Any]) -> float:
+        return float(column[index])
+
+    clock_hz, count, stacks = real(chips.clock_hz), whole(chips.clusters), whole(chips.stacks)
     return replace(
         base,
-        name=core_name(space, chips, index),
+        name=(cluster_name if of_clusters else core_name)(space, chips, index),
         title=f"chip {number} of the space {space.name}",
         clock_hz=clock_hz,
-        tensor_cores=int(chips.clusters[index]),
-        tensor_core=TensorCore(rows, columns, operands),
-        vector_cores=int(chips.vectors[index]),
-        vector_core=VectorCore(lanes, registers),
-        global_buffer=replace(base.global_buffer, size_bytes=size, bandwidth_bytes_per_s=rate),
-        hbm=replace(base.hbm, size_bytes=hbm_bytes, bandwidth_bytes_per_s=float(chips.hbm_bytes_per_s[index])),
-        links=replace(base.links, bandwidth_bytes_per_s=float(chips.link_bytes_per_s[index])),
-    )
-
-
-def cluster_chip(space: Space, chips: ChipColumns, index: int, number: int) -> Accelerator:
-    """One chip of a space of chips of clusters, at its rated clock and under the space's limit."""
-    base, stacks, size = space.accelerator, int(chips.stacks[index]), int(chips.global_bytes[index])
-    clusters = replace(
-        base.clusters,
-        count=int(chips.clusters[index]),
-        arrays=int(chips.arrays[index]),
-        rows=int(chips.rows[index]),
-        columns=int(chips.columns[index]),
-        lanes=int(chips.lanes[index]),
-        operand_bytes=int(chips.operand_bytes[index]),
-        register_bytes=int(chips.register_bytes[index]),
-        port_bytes_per_cycle=float(chips.port[index]),
-    )
-    return replace(
-        base,
-        name=cluster_name(space, chips, index),
-        title=f"chip {number} of the space {space.name}",
-        clusters=clusters,
-        global_buffer=replace(base.global_buffer, size_bytes=size, bytes_per_cycle=float(chips.width[index])),
-        hbm=Hbm(stacks, base.hbm.generation, stacks * space.stack_bytes, stacks * space.stack_bytes_per_s),
-        links=SerialLinks(float(chips.link_bytes_per_s[index]), base.links.lane_bytes_per_s),
-        built=Built(int(chips.built[index]), size, stacks),
-        sustained_w=space.keep.sustained_power,
-    )
+        rated_hz=clock_hz if of_clusters else None,
+        clusters=Clusters(
+            count, whole(chips.rows), whole(chips.columns), whole(chips.operand_bytes), whole(chips.arrays),
+            real(chips.port), base.clusters.broadcast,
+        ),
+        vectors=VectorUnits(whole(chips.vectors), whole(chips.lanes), whole(chips.register_bytes)),
+        global_buffer=replace(
+            base.global_buffer,
+            size_bytes=whole(chips.global_bytes),
+            bandwidth_bytes_per_s=real(chips.global_bytes_per_s),
+        ),
+        hbm=replace(
+            base.hbm,
+            stacks=stacks,
+            size_bytes=stacks * space.stack_bytes if of_clusters else hbm_bytes,
+            bandwidth_bytes_per_s=real(chips.hbm_bytes_per_s),
+        ),
+        links=replace(base.links, bandwidth_bytes_per_s=real(chips.link_bytes_per_s)),
+        built=Built((whole(chips.built), count)) if of_clusters else base.built,
+        process=space.technology,
+        sustained_w=space.keep.sustained_power if of_clusters else None,
+    )  # fmt: skip

@@ -7,11 +7,10 @@ from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
-from phaze.hardware.library import load_core_chip
-from phaze.hardware.silicon.chip import UNMEASURED
-from phaze.hardware.silicon.design import designed
-from phaze.hardware.silicon.files import load_accelerator
-from phaze.hardware.technology_files import load_node, technology_of
+from phaze.hardware.clocked import at_held_clock
+from phaze.hardware.converted import as_clusters, without_measurements
+from phaze.hardware.library import load_core_chip, read_chip
+from phaze.hardware.technology_files import load_node
 from phaze.search.space import Space
 from phaze.search.space_file import CLUSTERS, ClusterSpaceFile, SpaceFile
 
@@ -59,18 +58,17 @@ def _of_cores(file: SpaceFile, reader: Reader) -> Space:
     base = load_core_chip(file.base, reader)
     area_chip = None if file.keep.area_of is None else load_core_chip(file.keep.area_of, reader)
     for key, chip in (("base", base), ("keep.area_of", area_chip)):
-        if chip is not None and chip.clusters is not None:
+        if chip is not None and chip.of_clusters:
             seen = f"'{chip.name}' is a chip of clusters, whose spaces are phaze.space/2"
             raise InputError(f"{file.name}: {key}", seen, "name a chip of cores (phaze.chip/1)")
-    technology = technology_of(base)
-    if technology is None:
+    if base.process is None:
         raise _unnamed(file)
-    return Space(file, base, technology, area_chip)
+    return Space(file, base, base.process, area_chip)
 
 
 def _of_clusters(file: ClusterSpaceFile, reader: Reader) -> Space:
     # What was measured of a base is not of the chips that vary it.
-    base = replace(load_accelerator(file.base, reader), measured=UNMEASURED)
+    base = without_measurements(as_clusters(read_chip(file.base, reader).value()))
     if base.technology is None:
         raise _unnamed(file)
     if base.built.dies > 1 or base.built.base_dies:
@@ -79,7 +77,7 @@ def _of_clusters(file: ClusterSpaceFile, reader: Reader) -> Space:
     if base.hbm.generation is None:
         raise InputError(f"{file.name}: base", f"the chip '{file.base}' has no HBM", "choose one that does")
     node = load_node(base.technology, reader)
-    return Space(file, designed(replace(base, technology=node.name), node), node)
+    return Space(file, at_held_clock(replace(base, technology=node.name, process=node)), node)
 
 
 def _unnamed(file: SpaceFile | ClusterSpaceFile) -> InputError:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluated import Evaluated
@@ -87,9 +87,9 @@ class SearchState:
     shared: Shared | None = None
 
     @property
-    def energy(self) -> EnergyModel | None:
+    def energy(self) -> Technology | None:
         """The table of energies, where they count."""
-        return self.opened.energy if self.job.objective.needs_energy else None
+        return self.opened.space.technology if self.job.objective.needs_energy else None
 
     def values(self, model: int, index: Integers | slice) -> Floats:
         """Bounds on a model's value on some chips, [configurations, memories, chips]."""

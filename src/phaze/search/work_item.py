@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo, evaluate
 from phaze.search.objective import Rates, Scale
@@ -27,7 +27,7 @@ class Common:
     scale: Scale
     networks: tuple[tuple[ModelTask, ...], ...]
     memories: tuple[int, ...]
-    energy: EnergyModel | None
+    energy: Technology | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from phaze.documents import require_printable
 from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.files import read_chip
+from phaze.hardware.library import read_chip
 from phaze.hardware.write import toml_text
 from phaze.search.compare import GivenPlan
 from phaze.search.task import SearchJob

@@ -29,7 +29,9 @@ TASK_APART = ("graphs", "prices", "memo", "shared")
 
 def space_document(space: Space) -> dict[str, Any]:
     """A space as a problem states it."""
-    return {**space.document(), "base": plain_value(space.base), "area_chip": plain_value(space.area_within)}
+    # The clock that chips of clusters are rated at stands among their clusters.
+    base = {**plain_value(space.base), "rated_hz": None}
+    return {**space.document(), "base": base, "area_chip": plain_value(space.area_within)}
 
 
 def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

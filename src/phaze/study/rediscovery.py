@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import at_held_clock, refusal
+from phaze.hardware.converted import without_measurements
 from phaze.hardware.figures import figures_of
-from phaze.hardware.power import refusal
+from phaze.hardware.library import load_cluster_chip
 from phaze.hardware.shipped import shipped_beside
-from phaze.hardware.silicon.chip import Accelerator
-from phaze.hardware.silicon.design import ClusterDesign, designed, load_cluster_chip, without_measurements
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
 from phaze.search.reference import value_on
@@ -54,40 +54,29 @@ class Rediscovered:
     chips: int
 
 
-def _design(chip: Chip) -> ClusterDesign:
-    if chip.clusters is None or chip.clusters.node is None:
-        raise AssertionError(f"{chip.name} is not a chip of clusters with a node")
-    return chip.clusters
-
-
 def space_within(chip: Chip) -> Space:
     """The space of chips with a real one's area, power, memory and links."""
-    design = _design(chip)
-    own, node, figures = design.accelerator, design.node, figures_of(chip)
-    if node is None or figures is None or own.sustained_w is None:
+    node, figures = chip.process, figures_of(chip)
+    if node is None or figures is None or chip.sustained_w is None:
         raise AssertionError(f"{chip.name} has no power limit")
     found = load_space(f"{node.name}-reticle").file
     axes = found.axes.model_copy(
         update={
             "clusters": list(CLUSTERS),
-            "global_buffer": sorted({*found.axes.global_buffer, 32 * MIB, own.global_buffer.size_bytes}),
-            "global_width": [own.global_buffer.bytes_per_cycle],
-            "hbm_stacks": [own.hbm.stacks],
-            "links": [own.links.bandwidth_bytes_per_s],
+            "global_buffer": sorted({*found.axes.global_buffer, 32 * MIB, chip.global_buffer.size_bytes}),
+            "global_width": [chip.global_bytes_per_cycle],
+            "hbm_stacks": [chip.hbm.stacks],
+            "links": [chip.links.bandwidth_bytes_per_s],
         }
     )
-    keep = found.keep.model_copy(update={"most_area": figures.area_mm2, "sustained_power": own.sustained_w})
+    keep = found.keep.model_copy(update={"most_area": figures.area_mm2, "sustained_power": chip.sustained_w})
     file = found.model_copy(update={"name": f"within-{chip.name}", "axes": axes, "keep": keep})
-    base = _varied(own)
-    return Space(file, designed(base, node), node)
-
-
-def _varied(own: Accelerator) -> Accelerator:
-    return replace(
-        own,
-        clusters=replace(own.clusters, broadcast=True),
-        global_buffer=replace(own.global_buffer, fan_out=FAN_OUT),
+    varied = replace(
+        chip,
+        clusters=replace(chip.clusters, broadcast=True),
+        global_buffer=replace(chip.global_buffer, fan_out=FAN_OUT),
     )
+    return Space(file, at_held_clock(varied), node)
 
 
 def _job(chip: Chip, model: str, space: Space) -> SearchJob:
@@ -115,14 +104,12 @@ def _job(chip: Chip, model: str, space: Space) -> SearchJob:
 
 
 def _process(chip: Chip) -> str:
-    node = _design(chip).node
-    return "" if node is None else node.name
+    return "" if chip.process is None else chip.process.name
 
 
 def rediscovered(name: str, model: str) -> Rediscovered:
     """One row: a certified search within the chip's budget."""
     chip = without_measurements(load_cluster_chip(name))
-    design = _design(chip)
     space = space_within(chip)
     job = _job(chip, model, space)
     state = search(job, scale_for(job))
@@ -131,8 +118,8 @@ def rediscovered(name: str, model: str) -> Rediscovered:
         raise AssertionError(f"nothing within {name} trains {model}")
     (task,) = tasks_for(job, chip)
     winner = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
-    figures, power = figures_of(winner), design.power
-    if figures is None or winner.clusters is None:
+    figures = figures_of(winner)
+    if figures is None:
         raise AssertionError("a searched chip has a node")
     return Rediscovered(
         chip=name,
@@ -141,8 +128,8 @@ def rediscovered(name: str, model: str) -> Rediscovered:
         winner=winner.name,
         tflops_per_mm2=winner.peak_flops / figures.area_mm2 / 1e12,
         densest_shipped=max(one.flops_per_mm2 for one in shipped_beside(figures.process).near) / 1e12,
-        clusters=winner.clusters.accelerator.clusters.count,
-        accepted_at_tdp=power is None or refusal(power, design.accelerator, chip.clock_hz) is None,
+        clusters=winner.clusters.count,
+        accepted_at_tdp=refusal(chip) is None,
         gap=state.standing().gap,
         chips=len(state.opened),
     )

@@ -19,11 +19,11 @@ from phaze.graph.tensor_plan import is_place
 from phaze.graph.zoo import entry_of
 from phaze.hardware.area import RETICLE_MM, most_stacks
 from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import die_mm2
+from phaze.hardware.cluster_chip_file import ClusterChipFile
 from phaze.hardware.figures import figures_of
 from phaze.hardware.files import ChipFile
-from phaze.hardware.library import load_core_chip
-from phaze.hardware.silicon.design import chip_in
-from phaze.hardware.silicon.files import AcceleratorFile, load_accelerator
+from phaze.hardware.library import chip_of_file, load_core_chip, read_chip
 from phaze.hardware.technology_files import node_names
 from phaze.search.space import SPARES
 from phaze.search.space_file import ClusterSpaceFile
@@ -98,8 +98,8 @@ def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
     """A chip with so many cores or clusters, as text and as a value; an InputError where its limit holds no clock."""
     if goal.node not in node_names():
         text = CHIP.format(**goal.values(), cores=cores, file=file)
-        return text, documents.check(ChipFile, tomllib.loads(text), "a new chip").value()
-    base = load_accelerator(goal.of_node.base)
+        return text, chip_of_file(documents.check(ChipFile, tomllib.loads(text), "a new chip"))
+    base = read_chip(goal.of_node.base).value()
     # With edge for one stack too few there is one: the die is then larger than the goal, and nothing fits.
     stacks = max(1, min(base.hbm.stacks, most_stacks(goal.area_mm2)))
     text = CLUSTERED_CHIP.format(
@@ -111,15 +111,14 @@ def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
         clock=f"{base.clock_hz / 1e9:g} GHz",
         file=file,
     )
-    return text, chip_in(documents.check(AcceleratorFile, tomllib.loads(text), "a new chip"))
+    return text, chip_of_file(documents.check(ClusterChipFile, tomllib.loads(text), "a new chip"))
 
 
 def _takes(chip: Chip) -> tuple[float, float]:
     """mm2 and W of a chip, its die with the edge that its stacks need."""
     figures = figures_of(chip)
     assert figures is not None, "a new chip names a technology"
-    die_mm2 = None if chip.clusters is None else chip.clusters.die_mm2
-    return max(figures.area_mm2, die_mm2 or 0.0), figures.design_w
+    return max(figures.area_mm2, die_mm2(chip) or 0.0), figures.design_w
 
 
 def chip_text(goal: Goal, file: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 
 from phaze.evaluate.run_file import RunJob
 from phaze.files import folder_for, is_path, write_whole
+from phaze.hardware.bundled import read
 from phaze.hardware.files import ChipFile, ClusterFile
-from phaze.hardware.library import read, read_stack
-from phaze.hardware.silicon.files import read_chip
+from phaze.hardware.library import read_chip, read_stack
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted
 

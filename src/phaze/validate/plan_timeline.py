@@ -106,7 +106,7 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
     works = step_works(job)
     rest = "a plan's timeline has no kernels: give a trace of torch.profiler"
     open_ = [(name, rest) for name in ("vector_hbm_share", "host_time", "levels")]
-    if job.chip.clusters is None:
+    if not job.chip.of_clusters:
         return RunFit((), (("software_share", f"{job.chip.name} is a chip of cores"), *open_))
     if line.stages != job.plan.pipeline:
         said = f"the trace has {line.stages} stages and the run {job.plan.pipeline}"

@@ -13,12 +13,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from phaze.cost.sustained import SustainedChip, sustain
+from phaze.cost.mapped import part_of
+from phaze.cost.mapping import product
+from phaze.cost.products import map_product
 from phaze.hardware.area import Areas
+from phaze.hardware.bundled import read
+from phaze.hardware.calibration import IDEAL
+from phaze.hardware.chip import Chip
+from phaze.hardware.clocked import at_held_clock, chip_areas, clocked, refusal
 from phaze.hardware.dies import DieFile
-from phaze.hardware.library import read
+from phaze.hardware.library import cluster_chip_names, read_chip, with_nodes
 from phaze.hardware.power import product_power_at
-from phaze.hardware.silicon.files import accelerator_names, load_accelerator
 
 Figure = Literal["area", "power", "rate"]
 Basis = Literal["fitted", "partly fitted", "predicted"]
@@ -86,18 +91,33 @@ def _basis(name: str, figure: Figure) -> Basis:
     return "partly fitted" if (name, figure) in PARTLY_FITTED else "predicted"
 
 
-def chip_rows(held: SustainedChip) -> Iterator[SiliconRow]:
+def product_rate(chip: Chip, m: int, n: int, k: int) -> float:
+    """FLOP/s of a product at the clock that a chip holds, without start-up:
+    ``2 m n k / (cycles of the best mapping / clock)``."""
+    p = product(1, m, n, k)
+    return 2.0 * p.macs / (map_product(p, part_of(chip, IDEAL)).time_s / chip.clock_hz)
+
+
+def full_power_w(chip: Chip) -> float | None:
+    """Watts of a large product at the rated clock, or at the node's fastest where that is lower."""
+    held = clocked(chip)
+    if chip.process is None or held is None:
+        return None
+    return float(product_power_at(held.power, chip.process, min(chip.rated_clock_hz, chip.process.voltage.most_hz)))
+
+
+def chip_rows(chip: Chip) -> Iterator[SiliconRow]:
     """The figures of one chip that can be compared."""
-    if held.chip.name in SAME_DIE:
+    if chip.name in SAME_DIE:
         return
-    chip, said, measured = held.chip, held.chip.published, held.chip.measured
-    if said.die_mm2 is not None and held.areas is not None:
+    said, measured, held = chip.published, chip.measured, clocked(chip)
+    if said.die_mm2 is not None and held is not None:
         yield _row(chip.name, "area", held.areas.total, said.die_mm2, said.die_is_upper_bound)
-    if measured.power_w is not None and held.node is not None and held.power is not None:
-        drawn = float(product_power_at(held.power, held.node, held.held_hz))
+    if measured.power_w is not None and chip.process is not None and held is not None:
+        drawn = float(product_power_at(held.power, chip.process, held.held_hz))
         yield _row(chip.name, "power", drawn, measured.power_w)
     if measured.rate_flops is not None and measured.rate_shape is not None:
-        yield _row(chip.name, "rate", held.rate_flops(*measured.rate_shape), measured.rate_flops)
+        yield _row(chip.name, "rate", product_rate(chip, *measured.rate_shape), measured.rate_flops)
 
 
 def _parts(areas: Areas[float], die: str, name: str) -> Iterator[SiliconRow]:
@@ -116,47 +136,48 @@ def _parts(areas: Areas[float], die: str, name: str) -> Iterator[SiliconRow]:
 class SiliconCheck:
     """Every chip at the clock it holds, and every figure beside ours."""
 
-    chips: tuple[SustainedChip, ...]
+    chips: tuple[Chip, ...]
     rows: tuple[SiliconRow, ...]
 
 
 def check_silicon() -> SiliconCheck:
     """All bundled chips of clusters."""
-    chips = tuple(sustain(load_accelerator(name)) for name in accelerator_names())
-    rows = [row for held in chips for row in chip_rows(held)]
-    areas = {held.chip.name: held.areas for held in chips}
+    # As they are read: one that its limit would refuse is shown as refused.
+    chips = tuple(at_held_clock(with_nodes(read_chip(name).value())) for name in cluster_chip_names())
+    rows = [row for chip in chips for row in chip_rows(chip)]
+    areas = {chip.name: chip_areas(chip) for chip in chips}
     for die, name in PHOTOS:
         found = areas[name]
         rows += [] if found is None else _parts(found, die, name)
     return SiliconCheck(chips, tuple(rows))
 
 
-def large_product_share(held: SustainedChip) -> float:
+def large_product_share(chip: Chip) -> float:
     """Of its peak that a chip sustains on a product of 8192 x 8192 x 8192."""
-    return held.rate_flops(LARGE, LARGE, LARGE) / held.chip.peak_flops
+    return product_rate(chip, LARGE, LARGE, LARGE) / chip.peak_flops
 
 
 def silicon_document(check: SiliconCheck) -> dict[str, Any]:
     """As plain values in SI units and mm2."""
     return {
         "rows": [{**asdict(row), "error": row.error} for row in check.rows],
-        "chips": [_chip_document(held) for held in check.chips],
+        "chips": [_chip_document(chip) for chip in check.chips],
     }
 
 
-def _chip_document(held: SustainedChip) -> dict[str, Any]:
-    chip, areas = held.chip, held.areas
+def _chip_document(chip: Chip) -> dict[str, Any]:
+    held, refused = clocked(chip), refusal(chip)
     return {
         "chip": chip.name,
         "technology": chip.technology,
-        "area_mm2": None if areas is None else areas.total,
-        "area_by_part_mm2": None if areas is None else areas.by_part(),
-        "clock_hz": chip.clock_hz,
-        "held_clock_hz": held.held_hz,
+        "area_mm2": None if held is None else held.areas.total,
+        "area_by_part_mm2": None if held is None else held.areas.by_part(),
+        "clock_hz": chip.rated_clock_hz,
+        "held_clock_hz": chip.clock_hz,
         "sustained_limit_w": chip.sustained_w,
-        "full_power_w": held.full_power_w,
-        "held_power_w": held.held_power_w,
-        "accepted": held.refused is None,
-        "refused": held.refused,
-        "large_product_share": large_product_share(held),
+        "full_power_w": full_power_w(chip),
+        "held_power_w": None if held is None else held.held_w,
+        "accepted": refused is None,
+        "refused": refused,
+        "large_product_share": large_product_share(chip),
     }

@@ -56,8 +56,8 @@ def _check_works(job: SearchJob, corners: Corners, chips: SpaceChips) -> None:
             low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)
             for name in ("one_core_s", "spread_s", "hbm_s"):
                 assert (getattr(low, name) <= getattr(true, name) * ROUNDED).all(), name
-            least_j = box_joules(graph, virtual, constants, chips.energy)
-            assert (least_j <= layer_floors(graph, arrays, constants, chips.energy) * ROUNDED).all()
+            least_j = box_joules(graph, virtual, constants, chips.space.technology)
+            assert (least_j <= layer_floors(graph, arrays, constants, chips.space.technology) * ROUNDED).all()
 
 
 def _check_scores(job: SearchJob, grid: BoxGrid, boxes: Boxes, chips: SpaceChips) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from phaze.hardware.area import chip_areas
+from phaze.hardware.area import Areas
 from phaze.hardware.chip import Chip
-from phaze.hardware.silicon.design import ClusterDesign
-from phaze.hardware.technology_files import technology_of
+from phaze.hardware.chip_parts import on_die
+from phaze.hardware.clocked import chip_areas, die_mm2
 from phaze.units import show
 
 SIDE = 100.0
@@ -93,22 +93,20 @@ def cells(box: Box, count: int) -> list[Box]:
     return found
 
 
-def _cluster_parts(chip: Chip, design: ClusterDesign) -> list[Part]:
+def _cluster_parts(chip: Chip, areas: Areas[float]) -> list[Part]:
     """The components of a chip of clusters: spare clusters are built, and a die may be larger than its parts."""
-    areas, own = design.areas, design.accelerator
-    if areas is None:
-        raise AssertionError(f"{chip.name} names no technology")
-    of, built = own.clusters, own.built
-    lanes, empty = f"{of.lanes} lanes, registers {show(of.register_bytes, 'B')}", (design.die_mm2 or 0.0) - areas.total
-    stacks, memory = f"{own.hbm.stacks} stacks, {show(own.hbm.size_bytes, 'B')}", own.hbm.bandwidth_bytes_per_s
+    of, units, (built, _) = chip.clusters, chip.vectors, chip.built.clusters
+    lanes = f"{units.lanes} lanes, registers {show(units.register_bytes, 'B')}"
+    empty, sites = (die_mm2(chip) or 0.0) - areas.total, round(on_die(chip.hbm.stacks, chip.built.hbm))
+    stacks, memory = f"{chip.hbm.stacks} stacks, {show(chip.hbm.size_bytes, 'B')}", chip.hbm.bandwidth_bytes_per_s
     found = [
-        Part("arrays", areas.arrays, "tensor", built.clusters * of.arrays, f"{of.rows} x {of.columns}"),
-        Part("lanes and control of a cluster", areas.vector, "vector", built.clusters, lanes),
-        Part("buffers of a cluster", areas.buffers, "buffer", built.clusters, show(of.operand_bytes, "B")),
-        Part("global buffer", areas.global_buffer, "buffer", 1, show(own.global_buffer.size_bytes, "B")),
+        Part("arrays", areas.arrays, "tensor", built * of.arrays, f"{of.rows} x {of.columns}"),
+        Part("lanes and control of a cluster", areas.vector, "vector", built, lanes),
+        Part("buffers of a cluster", areas.buffers, "buffer", built, show(of.operand_bytes, "B")),
+        Part("global buffer", areas.global_buffer, "buffer", 1, show(chip.global_buffer.size_bytes, "B")),
         Part("on-chip network", areas.network, "network", 1, f"ports of {of.port_bytes_per_cycle:g} bytes a cycle"),
-        Part("HBM interface", areas.hbm, "hbm", max(1, built.hbm_sites), f"{stacks} at {show(memory, 'B/s')}"),
-        Part("link interface", areas.links, "links", 1, f"{show(own.links.bandwidth_bytes_per_s, 'B/s')} one way"),
+        Part("HBM interface", areas.hbm, "hbm", max(1, sites), f"{stacks} at {show(memory, 'B/s')}"),
+        Part("link interface", areas.links, "links", 1, f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"),
         Part("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
         Part("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
     ]
@@ -117,37 +115,35 @@ def _cluster_parts(chip: Chip, design: ClusterDesign) -> list[Part]:
 
 def parts_of(chip: Chip) -> list[Part]:
     """The components of a chip that names a technology, largest first; cores have their buffers with them."""
-    if chip.clusters is not None:
-        return _cluster_parts(chip, chip.clusters)
-    technology = technology_of(chip)
-    if technology is None:
+    areas, tensor, vector = chip_areas(chip), chip.clusters, chip.vectors
+    if chip.process is None or areas is None:
         raise AssertionError(f"{chip.name} names no technology")
-    areas = chip_areas(technology, chip)
-    curve, built = technology.area.core_buffer, chip.silicon.cores_built
-    tensor_buffers = chip.tensor_cores * built * float(curve.at(chip.tensor_core.buffer.size_bytes))
+    if chip.of_clusters:
+        return _cluster_parts(chip, areas)
+    buffer_mm2 = float(chip.process.area.core_buffer.at(tensor.operand_bytes))
+    tensor_buffers = on_die(float(tensor.count), chip.built.clusters) * buffer_mm2
     vector_buffers = areas.buffers - tensor_buffers
-    tensor, vector = chip.tensor_core, chip.vector_core
     found = [
         Part(
             "tensor cores",
             areas.arrays + tensor_buffers,
             "tensor",
-            chip.tensor_cores,
-            f"{tensor.rows} x {tensor.columns}, buffer {show(tensor.buffer.size_bytes, 'B')}",
+            tensor.count,
+            f"{tensor.rows} x {tensor.columns}, buffer {show(tensor.operand_bytes, 'B')}",
         ),
         Part(
             "vector cores",
             areas.vector + vector_buffers,
             "vector",
-            chip.vector_cores,
-            f"{vector.lanes} lanes, buffer {show(vector.buffer.size_bytes, 'B')}",
+            vector.count,
+            f"{vector.lanes} lanes, buffer {show(vector.register_bytes, 'B')}",
         ),
         Part(
             "global buffer",
             areas.global_buffer,
             "buffer",
             1,
-            f"{show(chip.global_buffer.size_bytes, 'B')} at {show(chip.global_buffer.bandwidth_bytes_per_s, 'B/s')}",
+            f"{show(chip.global_buffer.size_bytes, 'B')} at {show(chip.global_bytes_per_s, 'B/s')}",
         ),
         Part("on-chip network", areas.network, "network", 1, "joins cores and global buffer"),
         Part(

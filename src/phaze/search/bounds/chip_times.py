@@ -37,7 +37,7 @@ def layer_times_on(
 
     ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is worked out, and seconds are infinite.
     """
-    energy = opened.energy if job.objective.needs_energy else None
+    energy = opened.space.technology if job.objective.needs_energy else None
     times: list[list[GraphTimes]] = []
     for model, task in enumerate(job.models):
         times.append([])

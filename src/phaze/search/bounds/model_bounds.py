@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.placement.bottleneck_solver import decides
 from phaze.placement.sharing import REPLICAS
 from phaze.schedule.bounds import Bound
@@ -52,7 +52,7 @@ def layer_bounds(
     graph: RankGraph,
     chips: ChipSet,
     use: Sequence[Bound],
-    energy: EnergyModel | None = None,
+    energy: Technology | None = None,
     deadline: Deadline = NEVER,
     costs: WorkTimes | None = None,
 ) -> GraphTimes:

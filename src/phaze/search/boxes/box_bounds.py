@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds, model_bounds, model_floors
 from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.boxes.box_works import box_joules, box_layer_works
@@ -40,9 +40,9 @@ class BoxQuestion:
     deadline: Deadline = NEVER
 
     @property
-    def energy(self) -> EnergyModel | None:
+    def energy(self) -> Technology | None:
         """The energies of the space's chips, where they count."""
-        return self.job.space.energy if self.job.objective.needs_energy else None
+        return self.job.space.technology if self.job.objective.needs_energy else None
 
 
 def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> GraphTimes:

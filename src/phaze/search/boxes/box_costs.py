@@ -22,7 +22,7 @@ from phaze.cost.table import Column
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 
 Floats = NDArray[np.float64]
 SLACK = 1e-9
@@ -94,7 +94,7 @@ class BoxChips:
         moved_bytes = (costs.hbm_bytes[:, of], costs.global_bytes[:, of])
         return VectorCosts(time_s, nothing, nothing, nothing, nothing, *moved_bytes)
 
-    def joules(self, column: Column, work: int, model: EnergyModel) -> Floats:
+    def joules(self, column: Column, work: int, model: Technology) -> Floats:
         """Joules of one work that no chip of a box undercuts."""
         # The floor of bytes at the arrays' edges has what arrays of a core read together.
         prices = replace(prices_of(self.low, model, column.constants), edge_share=np.ones(len(self)))

@@ -9,7 +9,7 @@ from phaze.cost.table import CostTable
 from phaze.cost.work import Work
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants
-from phaze.hardware.silicon.design import EnergyModel
+from phaze.hardware.technology import Technology
 from phaze.schedule.rules import Rule
 from phaze.search.boxes.box_costs import BoxChips
 from phaze.search.rank_graph import RankGraph
@@ -45,7 +45,7 @@ def box_layer_works(graph: RankGraph, boxes: BoxChips, constants: Constants) -> 
     return box_work_times(works, boxes, constants, graph.layers[0].rule)
 
 
-def box_joules(graph: RankGraph, boxes: BoxChips, constants: Constants, table: EnergyModel) -> Floats:
+def box_joules(graph: RankGraph, boxes: BoxChips, constants: Constants, table: Technology) -> Floats:
     """Joules of both passes of every layer on one device that no chip of a box undercuts, [layers, boxes]."""
     works = list(
         dict.fromkeys(w for layer in graph.layers for one in (layer.forward, layer.backward) for w in one.works)
@@ -56,8 +56,8 @@ def box_joules(graph: RankGraph, boxes: BoxChips, constants: Constants, table: E
     }
     found = np.zeros((len(graph.layers), len(boxes)))
     for kind, layer in enumerate(graph.layers):
-        sent = (layer.forward.sent_bytes + layer.backward.sent_bytes) * table.link_j_per_byte
-        found[kind] = sent + layer.accumulation_bytes * layer.parameters * table.hbm_j_per_byte
+        sent = (layer.forward.sent_bytes + layer.backward.sent_bytes) * table.sent_j_per_byte
+        found[kind] = sent + layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
         for one in (layer.forward, layer.backward):
             for work in one.works:
                 found[kind] += known.get(work, 0.0)

@@ -5,12 +5,10 @@ more than the generation's, and with no stacks (DDR, GDDR, LPDDR beside the pack
 here). ``[silicon]`` has pairs [on the die, in use]. ``[measured]`` is what was measured.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from phaze import documents
 from phaze.documents import (
     Bytes,
     BytesPerSecond,
@@ -19,17 +17,27 @@ from phaze.documents import (
     Format,
     Hertz,
     Positive,
-    Reader,
     Seconds,
     Share,
     Watts,
 )
-from phaze.errors import unknown_name
-from phaze.files import is_path, read_text
 from phaze.hardware.attention_file import known_family
-from phaze.hardware.chip import ClockBasis, Published
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import (
+    GENERATIONS,
+    Built,
+    ChipMeasurements,
+    ClockBasis,
+    Clusters,
+    GlobalBuffer,
+    Hbm,
+    Interfaces,
+    Links,
+    Published,
+    VectorUnits,
+)
+from phaze.hardware.converted import port_of
 from phaze.hardware.files import (
-    ChipFile,
     FormatsTable,
     HostTable,
     Name,
@@ -39,20 +47,6 @@ from phaze.hardware.files import (
     Text,
     UnitPair,
     Units,
-)
-from phaze.hardware.library import bundled, preset_names
-from phaze.hardware.silicon.chip import (
-    GENERATIONS,
-    Accelerator,
-    Built,
-    ChipMeasurements,
-    Clusters,
-    GlobalBuffer,
-    Hbm,
-    Interfaces,
-    SerialLinks,
-    accelerator_of,
-    port_of,
 )
 
 SCHEMA = "phaze.chip/2"
@@ -102,10 +96,10 @@ class HbmStacksTable(Document):
 
     def value(self) -> Hbm:
         if self.generation is None:
-            return Hbm(0, None, self.size or 0, self.bandwidth or 0.0)
-        one = GENERATIONS[self.generation]
-        bandwidth = self.bandwidth or self.stacks * one.bandwidth_bytes_per_s
-        return Hbm(self.stacks, self.generation, self.size or self.stacks * one.size_bytes, bandwidth)
+            return Hbm(self.size or 0, self.bandwidth or 0.0)
+        stack = GENERATIONS[self.generation]
+        bandwidth = self.bandwidth or self.stacks * stack.bandwidth_bytes_per_s
+        return Hbm(self.size or self.stacks * stack.size_bytes, bandwidth, self.stacks, self.generation)
 
 
 class SerialLinksTable(Document):
@@ -178,7 +172,7 @@ class MeasurementsTable(Document):
         )  # fmt: skip
 
 
-class AcceleratorFile(Document):
+class ClusterChipFile(Document):
     """A chip as clusters of arrays (``phaze.chip/2``)."""
 
     schema_: Annotated[Literal["phaze.chip/2"], Field(alias="schema")]
@@ -202,43 +196,46 @@ class AcceleratorFile(Document):
     sources: Sources = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _those_in_use_are_the_count(self) -> "AcceleratorFile":
+    def _those_in_use_are_the_count(self) -> "ClusterChipFile":
         said = self.silicon.clusters
         if said is not None and said[1] != self.clusters.count:
             raise ValueError(f"let silicon.clusters end with the clusters in use, {self.clusters.count}")
         return self
 
-    def value(self) -> Accelerator:
-        said, table, one = self.published, self.clusters, self.global_buffer
-        return Accelerator(
+    def value(self) -> Chip:
+        """The chip at its rated clock; the processes that it names are not read yet."""
+        said, table, shared, measured = self.published, self.clusters, self.global_buffer, self.measured.value()
+        return Chip(
             name=self.name,
             title=self.title,
             clock_hz=self.clock,
-            technology=self.technology,
             clusters=Clusters(
-                table.count, table.arrays, table.rows, table.columns, table.lanes, table.operand_buffer,
-                table.registers, table.port or port_of(one.width, table.count), table.broadcast,
+                table.count, table.rows, table.columns, table.operand_buffer, table.arrays,
+                table.port or port_of(shared.width, table.count), table.broadcast,
             ),
-            global_buffer=GlobalBuffer(one.size, one.width, one.fan_out, one.kind == "cache"),
+            vectors=VectorUnits(table.count, table.lanes, table.registers),
+            global_buffer=GlobalBuffer(shared.size, shared.width * self.clock, shared.kind == "cache", shared.fan_out),
             hbm=self.hbm.value(),
-            links=SerialLinks(self.links.bandwidth, self.links.lane),
-            built=self._built(),
-            sustained_w=None if self.power is None else self.power.sustained,
+            links=Links(self.links.bandwidth, lane_bytes_per_s=self.links.lane),
+            technology=self.technology,
             cluster=self.cluster,
             clock_basis=self.clock_basis,
+            built=self._built(),
             published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
-            measured=self.measured.value(),
+            calibration=measured.calibration,
+            measured=measured,
+            sustained_w=None if self.power is None else self.power.sustained,
+            rated_hz=self.clock,
             formats=self.formats.value(),
             host_bytes_per_s=None if self.host is None else self.host.bandwidth,
         )  # fmt: skip
 
     def _built(self) -> Built:
         table = self.silicon
-        buffer_built, sites = table.global_buffer, table.hbm
         return Built(
-            clusters=self.clusters.count if table.clusters is None else table.clusters[0],
-            global_buffer_bytes=round(self.global_buffer.size * buffer_built[0] / buffer_built[1]),
-            hbm_sites=round(self.hbm.stacks * sites[0] / sites[1]),
+            clusters=table.clusters or (self.clusters.count, self.clusters.count),
+            global_buffer=table.global_buffer,
+            hbm=table.hbm,
             dies=table.dies,
             base_dies=table.base_dies,
             base_technology=table.base_technology,
@@ -248,53 +245,4 @@ class AcceleratorFile(Document):
         )
 
 
-ACCELERATOR = Format(SCHEMA, AcceleratorFile, "an accelerator device as clusters of arrays")
-
-
-def accelerator_names() -> tuple[str, ...]:
-    """The bundled chips of this format."""
-    return preset_names("silicon/chips")
-
-
-CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
-"""Where bundled chips lie: those of cores, those of clusters, and the plain ones that spaces vary."""
-CLUSTERS_FIRST = ("silicon/chips", "silicon/bases", "chips")
-USUAL = CLUSTERS_FIRST
-"""The order in which every command but a search looks for a name."""
-
-
-def chip_names() -> tuple[str, ...]:
-    """The bundled chips of both formats, but for those that only spaces vary."""
-    return tuple(sorted({*preset_names("chips"), *accelerator_names()}))
-
-
-def read_chip(text: str, reader: Reader = read_text, folders: Sequence[str] = USUAL) -> AcceleratorFile | ChipFile:
-    """The checked file of a chip, of either version, by preset name or path; of a name the first that ``folders``
-    have."""
-    if is_path(text):
-        raw, where = reader(text)
-        found = documents.parse(raw, documents.notation_of(text, raw), where)
-    else:
-        folder = next((folder for folder in folders if text in preset_names(folder)), None)
-        if folder is None:
-            raise unknown_name("", "chip", text, chip_names())
-        where = f"presets/{folder}/{text}.toml"
-        found = dict(bundled(where))
-    if found.get("schema") == SCHEMA:
-        return documents.check(AcceleratorFile, found, where)
-    return documents.check(ChipFile, found, where)
-
-
-def changed_file(file: AcceleratorFile, changes: Mapping[str, Any], where: str) -> AcceleratorFile:
-    """The file with other values, checked again; of a table only the keys that ``changes`` has."""
-    raw = file.model_dump(by_alias=True)
-    for key, value in changes.items():
-        before = raw.get(key)
-        raw[key] = {**before, **value} if isinstance(before, dict) and isinstance(value, Mapping) else value
-    return documents.check(AcceleratorFile, raw, where)
-
-
-def load_accelerator(text: str, reader: Reader = read_text) -> Accelerator:
-    """A chip by preset name or path; one of version 1 as clusters."""
-    file = read_chip(text, reader, CLUSTERS_FIRST)
-    return accelerator_of(file.value()) if isinstance(file, ChipFile) else file.value()
+CLUSTER_CHIP = Format(SCHEMA, ClusterChipFile, "an accelerator device as clusters of arrays")

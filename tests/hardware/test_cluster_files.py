@@ -10,18 +10,20 @@ from typing import Any
 import pytest
 
 from phaze.errors import InputError
+from phaze.hardware.bundled import preset_names
+from phaze.hardware.cluster_chip_file import CLUSTER_CHIP, ClusterChipFile
+from phaze.hardware.converted import as_clusters, as_cores, port_of
 from phaze.hardware.files import CHIP
-from phaze.hardware.library import load_chip, load_core_chip, preset_names
-from phaze.hardware.silicon.chip import accelerator_of, chip_of, port_of
-from phaze.hardware.silicon.files import (
-    ACCELERATOR,
-    AcceleratorFile,
-    accelerator_names,
+from phaze.hardware.library import (
     changed_file,
-    load_accelerator,
+    cluster_chip_names,
+    load_chip,
+    load_cluster_chip,
+    load_core_chip,
     read_chip,
 )
 from phaze.hardware.write import toml_text
+from tests.hardware.chips import part_at, stated_chip
 
 NAMED = {
     "a100-80gb", "h100", "b200", "mi250x", "mi300x", "mi325x", "mi355x", "tpu-v4", "tpu-v4i", "tpu-v5e", "tpu-v5p",
@@ -39,10 +41,10 @@ def raw(name: str) -> dict[str, Any]:
 
 
 def test_the_named_chips_are_bundled() -> None:
-    assert set(accelerator_names()) >= NAMED
+    assert set(cluster_chip_names()) >= NAMED
 
 
-@pytest.mark.parametrize("name", accelerator_names())
+@pytest.mark.parametrize("name", cluster_chip_names())
 def test_every_number_of_a_bundled_chip_has_a_source(name: str) -> None:
     document = raw(name)
     sources = document.pop("sources")
@@ -51,9 +53,9 @@ def test_every_number_of_a_bundled_chip_has_a_source(name: str) -> None:
     assert paths - NO_SOURCE == set(sources)
 
 
-@pytest.mark.parametrize("name", accelerator_names())
+@pytest.mark.parametrize("name", cluster_chip_names())
 def test_clusters_and_clock_give_the_published_peak(name: str) -> None:
-    chip = load_accelerator(name)
+    chip = stated_chip(name)
     if chip.published.peak_flops is not None:
         assert chip.peak_flops == pytest.approx(chip.published.peak_flops, rel=0.01)
 
@@ -61,55 +63,68 @@ def test_clusters_and_clock_give_the_published_peak(name: str) -> None:
 def written(name: str, changes: dict[str, Any], path: Path) -> str:
     """The file of a bundled chip with other values, as TOML."""
     file = read_chip(name)
-    assert isinstance(file, AcceleratorFile)
+    assert isinstance(file, ClusterChipFile)
     document = changed_file(file, changes, name).model_dump(by_alias=True)
     path.write_text(toml_text(document), encoding="utf-8")
     return str(path)
 
 
-@pytest.mark.parametrize("name", accelerator_names())
+@pytest.mark.parametrize("name", cluster_chip_names())
 def test_a_chip_written_back_reads_as_the_same_value(name: str, tmp_path: Path) -> None:
-    assert load_accelerator(written(name, {}, tmp_path / "chip.toml")) == load_accelerator(name)
+    assert stated_chip(written(name, {}, tmp_path / "chip.toml")) == stated_chip(name)
 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
 def test_a_chip_of_version_1_keeps_its_numbers_as_clusters(name: str) -> None:
     chip = load_core_chip(name)
-    found = accelerator_of(chip)
-    assert found.clusters.count == gcd(chip.tensor_cores, chip.vector_cores)
-    assert (found.macs, found.clock_hz) == (chip.macs, chip.clock_hz)
-    assert found.clusters.count * found.clusters.lanes == chip.lanes
-    assert found.clusters.count * found.clusters.operand_bytes == chip.tensor_cores * chip.tensor_core.buffer.size_bytes
-    if chip.tensor_cores % chip.vector_cores == 0:
-        back = chip_of(found)
-        for field in ("tensor_cores", "vector_cores", "hbm", "clock_hz", "published", "lanes"):
+    found = as_clusters(chip)
+    assert found.of_clusters and not chip.of_clusters
+    assert found.clusters.count == gcd(chip.tensor_cores, chip.vectors.count)
+    assert (found.macs, found.clock_hz, found.lanes) == (chip.macs, chip.clock_hz, chip.lanes)
+    assert found.formats == chip.formats and found.host_bytes_per_s == chip.host_bytes_per_s
+    operands = found.clusters.count * found.clusters.operand_bytes
+    assert operands == chip.tensor_cores * chip.clusters.operand_bytes
+    if chip.tensor_cores % chip.vectors.count == 0:
+        back = as_cores(found)
+        for field in ("tensor_cores", "vectors", "hbm", "clock_hz", "published", "lanes"):
             assert getattr(back, field) == getattr(chip, field)
-        assert back.tensor_core.macs == chip.tensor_core.macs
+        assert back.clusters.macs == chip.clusters.macs
         assert back.global_buffer.size_bytes == chip.global_buffer.size_bytes
+        assert back.global_bytes_per_s == pytest.approx(chip.global_bytes_per_s, rel=1e-15)
         assert back.peak_flops == chip.peak_flops
+
+
+@pytest.mark.parametrize(
+    ("name", "clusters", "arrays", "lanes"),
+    [("trainium1", 2, 1, 111), ("trainium2", 8, 1, 157), ("tpu-v2", 2, 1, 2048), ("tpu-v3", 2, 2, 2048)],
+)
+def test_chips_of_a_few_large_cores_are_clusters_too(name: str, clusters: int, arrays: int, lanes: int) -> None:
+    found = load_cluster_chip(name)
+    assert (found.clusters.count, found.clusters.arrays, found.vectors.lanes) == (clusters, arrays, lanes)
+    assert found.peak_flops == load_chip(name).peak_flops
+    part = part_at(found, found.clock_hz)
+    assert (part.cores, part.arrays) == (clusters, arrays)
 
 
 def test_a_file_of_version_1_loads_as_clusters(tmp_path: Path) -> None:
     source = files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml"
     path = tmp_path / "old.toml"
     path.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    assert load_accelerator(str(path)) == accelerator_of(replace(load_core_chip("tpu-v4"), process=None))
+    assert as_clusters(stated_chip(str(path))) == as_clusters(replace(load_core_chip("tpu-v4"), process=None))
 
 
 @pytest.mark.parametrize(("name", "version_1"), [("h100", "h100"), ("mi250x", "mi250x"), ("tpu-v4", "tpu-v4")])
 def test_both_versions_of_a_chip_tell_the_same_of_it(name: str, version_1: str) -> None:
-    new, old = load_accelerator(name), accelerator_of(load_core_chip(version_1))
+    new, old = stated_chip(name), as_clusters(load_core_chip(version_1))
     assert new.clusters.count == old.clusters.count
-    assert (new.macs, new.clusters.lanes, new.hbm.size_bytes) == (old.macs, old.clusters.lanes, old.hbm.size_bytes)
-    assert new.global_buffer.bytes_per_cycle == pytest.approx(old.global_buffer.bytes_per_cycle, rel=1e-3)
+    assert (new.macs, new.vectors.lanes, new.hbm.size_bytes) == (old.macs, old.vectors.lanes, old.hbm.size_bytes)
+    assert new.global_bytes_per_cycle == pytest.approx(old.global_bytes_per_cycle, rel=1e-3)
 
 
 @pytest.mark.parametrize(("name", "port"), [("a100-80gb", 64), ("h100", 64), ("mi250x", 64)])
 def test_the_rule_for_ports_meets_the_known_ones(name: str, port: float) -> None:
-    chip = load_accelerator(name)
-    assert (
-        port_of(chip.global_buffer.bytes_per_cycle, chip.clusters.count) == port == chip.clusters.port_bytes_per_cycle
-    )
+    chip = stated_chip(name)
+    assert port_of(chip.global_bytes_per_cycle, chip.clusters.count) == port == chip.clusters.port_bytes_per_cycle
 
 
 def faulty(tmp_path: Path, before: str, after: str) -> str:
@@ -136,13 +151,13 @@ def faulty(tmp_path: Path, before: str, after: str) -> str:
 )
 def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        load_accelerator(faulty(tmp_path, before, after))
+        stated_chip(faulty(tmp_path, before, after))
 
 
 def test_a_chip_of_either_version_loads_by_its_path_as_by_its_name(tmp_path: Path) -> None:
     found = load_chip(written("gh200", {}, tmp_path / "new.toml"))
     assert found == load_chip("gh200")
-    assert found.clusters is not None
+    assert found.of_clusters
     assert found.rated_hz == 1.83e9 > found.clock_hz
     assert found.peak_flops == pytest.approx(989.4e12, rel=1e-3)
 
@@ -162,10 +177,10 @@ def test_a_technology_that_no_node_has_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_name_gets_the_nearest() -> None:
     with pytest.raises(InputError, match="h100"):
-        load_accelerator("h10")
+        stated_chip("h10")
 
 
 def test_the_schema_of_version_2_stands_beside_version_1() -> None:
-    assert (CHIP.name, ACCELERATOR.name) == ("phaze.chip/1", "phaze.chip/2")
-    described = ACCELERATOR.model.model_json_schema(by_alias=True)["properties"]
+    assert (CHIP.name, CLUSTER_CHIP.name) == ("phaze.chip/1", "phaze.chip/2")
+    described = CLUSTER_CHIP.model.model_json_schema(by_alias=True)["properties"]
     assert {"clusters", "global_buffer", "hbm", "links", "silicon", "power", "measured"} <= set(described)

@@ -1,30 +1,24 @@
-"""Yield with spare clusters, and what an accelerator costs to make and to join to others.
+"""What a chip of clusters costs to make and to join to others.
 
-With D defects a cm2, clustering alpha, and areas in cm2 (:func:`harvested_yield`):
-
-    mc = D (area of clusters)      mr = D (area of the rest) / 2          half of the rest is SRAM, which repairs itself
-    Y  = (1 + mr/alpha)^-alpha  sum over x <= spares of NB(x; mc, alpha)
-    NB(x; m, alpha) = C(x + alpha - 1, x) (m/alpha)^x (1 + m/alpha)^-(x + alpha)
-
-TrendForce's 28 usable H100 a wafer fit a yield without harvesting (31) and not with it (56), so prices take the plain
-yield (1 + area D / alpha)^-alpha and spares count as area only, until a source settles it:
-
-    die, USD   = wafer price / (dies a wafer x plain yield), for each compute and base die
+    die, USD   = wafer price / (dies a wafer x yield), for each compute and base die
     HBM, USD   = stacks x price of the generation's stack
     links, USD = bandwidth x (port of a switch + cable), the chip's share of what joins it to the others
     making     = dies + HBM + package + links
+
+Spare clusters count as area only: TrendForce's 28 usable H100 a wafer fit the plain yield (31), and not one where a die
+with broken clusters can be sold (56).
 """
 
 from dataclasses import dataclass
-from math import gamma
 
 import numpy as np
 
 from phaze.errors import InfeasibleError
-from phaze.hardware.area import Areas
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import GENERATIONS
+from phaze.hardware.clocked import chip_areas, die_mm2
 from phaze.hardware.columns import ChipColumns, Floats
 from phaze.hardware.ownership import Terms, die_yield, dies_per_wafer
-from phaze.hardware.silicon.chip import GENERATIONS, Accelerator
 from phaze.hardware.technology import Fab, Technology
 
 SWITCH_USD_PER_GB_PER_S = 0.25
@@ -49,21 +43,6 @@ class MakingCost:
         return self.dies_usd + self.hbm_usd + self.package_usd + self.links_usd
 
 
-def _negative_binomial(count: int, mean: float, clustering: float) -> float:
-    ways = gamma(count + clustering) / (gamma(clustering) * gamma(count + 1))
-    ratio = mean / clustering
-    return float(ways * ratio**count * (1.0 + ratio) ** -(count + clustering))
-
-
-def harvested_yield(
-    clusters_mm2: float, rest_mm2: float, spares: int, defects_per_cm2: float, clustering: float
-) -> float:
-    """Share of dies that can be sold when up to ``spares`` clusters may be broken."""
-    in_clusters, in_rest = defects_per_cm2 * clusters_mm2 / 100.0, defects_per_cm2 * rest_mm2 / 100.0 / 2.0
-    whole = sum(_negative_binomial(broken, in_clusters, clustering) for broken in range(spares + 1))
-    return float((1.0 + in_rest / clustering) ** -clustering * whole)
-
-
 def _die_usd(area_mm2: float, fab: Fab, clustering: float) -> float:
     count = dies_per_wafer(area_mm2, fab.wafer_diameter_mm)
     if count == 0:
@@ -77,18 +56,14 @@ def links_usd(bytes_per_s: float) -> float:
     return bytes_per_s / GB * (SWITCH_USD_PER_GB_PER_S + CABLE_USD_PER_GB_PER_S)
 
 
-def making_cost(
-    chip: Accelerator,
-    areas: Areas[float],
-    terms: Terms,
-    node: Technology,
-    base: Technology | None = None,
-    die_mm2: float | None = None,
-) -> MakingCost:
-    """Cost of ``chip``; ``base`` is the node of its base dies, ``die_mm2`` a die that is larger than its parts."""
+def making_cost(chip: Chip, terms: Terms) -> MakingCost:
+    """Cost of a chip of clusters whose process was read with it; its die may be larger than its parts."""
+    node, base, areas, die = chip.process, chip.base_process, chip_areas(chip), die_mm2(chip)
+    if node is None or areas is None or die is None:
+        raise AssertionError(f"{chip.name} names no process")
     built, alpha = chip.built, terms.yield_clustering
     if base is None:
-        dies = built.dies * _die_usd((die_mm2 or areas.total) / built.dies, node.fab, alpha)
+        dies = built.dies * _die_usd(die / built.dies, node.fab, alpha)
     else:
         above = areas.clusters / built.dies + node.area.uncore_mm2
         below = (areas.total - built.dies * above) / built.base_dies

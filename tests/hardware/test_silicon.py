@@ -13,20 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.hardware.area import Areas, areas_of, most_stacks, register_mm2
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import Built, Clusters, GlobalBuffer, Hbm, Links, VectorUnits
+from phaze.hardware.clocked import ClockedChip, at_held_clock, chip_areas, clocked, refusal
 from phaze.hardware.columns import columns_of
+from phaze.hardware.library import cluster_chip_names, load_cluster_chip, read_chip, with_nodes
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.power import accepted, clock_power, held_clocks, power_at, refusal
-from phaze.hardware.silicon.chip import (
-    Accelerator,
-    Built,
-    Clusters,
-    GlobalBuffer,
-    Hbm,
-    SerialLinks,
-)
-from phaze.hardware.silicon.design import ClusterDesign
-from phaze.hardware.silicon.files import accelerator_names, load_accelerator
-from phaze.hardware.silicon.price import harvested_yield, links_usd, making_cost
+from phaze.hardware.power import accepted, clock_power, held_clocks, power_at
+from phaze.hardware.price import links_usd, making_cost
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import load_node, node_names
 
@@ -34,47 +28,54 @@ KIB, MIB = 2**10, 2**20
 NODES = {name: load_node(name) for name in ("n22", "n12", "n7", "n5", "n3")}
 
 
-def area_of(chip: Accelerator, node: Technology, base: Technology | None = None) -> Areas[float]:
-    areas = ClusterDesign(chip, node, base).areas
+def area_of(chip: Chip, node: Technology) -> Areas[float]:
+    areas = chip_areas(replace(chip, process=node))
     assert areas is not None
     return areas
 
 
 def bundled_area(name: str) -> Areas[float]:
-    chip = load_accelerator(name)
-    base = chip.built.base_technology
-    return area_of(chip, NODES[chip.technology or ""], None if base is None else NODES[base])
+    areas = chip_areas(load_cluster_chip(name))
+    assert areas is not None
+    return areas
 
 
-def held_of(chip: Accelerator, node: Technology) -> float:
-    return ClusterDesign(chip, node).held_hz
+def clocked_in(chip: Chip, node: Technology) -> ClockedChip:
+    held = clocked(replace(chip, process=node))
+    assert held is not None
+    return held
+
+
+def held_of(chip: Chip, node: Technology) -> float:
+    return clocked_in(chip, node).held_hz
 
 
 @st.composite
-def random_chips(draw: st.DrawFn) -> Accelerator:
+def random_chips(draw: st.DrawFn) -> Chip:
     count, spare = draw(st.integers(1, 300)), draw(st.integers(0, 20))
     clusters = Clusters(
         count=count,
         arrays=draw(st.integers(1, 12)),
         rows=draw(st.integers(1, 256)),
         columns=draw(st.integers(1, 256)),
-        lanes=draw(st.integers(1, 4096)),
         operand_bytes=draw(st.integers(512, 4 * MIB)),
-        register_bytes=draw(st.integers(1024, 40 * MIB)),
         port_bytes_per_cycle=draw(st.sampled_from([1.0, 48.0, 64.0, 512.0])),
         broadcast=draw(st.booleans()),
     )
     shared, stacks = draw(st.integers(1024, 300 * MIB)), draw(st.integers(1, 8))
-    return Accelerator(
+    clock = draw(st.floats(5e8, 3e9))
+    return Chip(
         name="random",
         title="random",
-        clock_hz=draw(st.floats(5e8, 3e9)),
+        clock_hz=clock,
+        rated_hz=clock,
         technology="n7",
         clusters=clusters,
-        global_buffer=GlobalBuffer(shared, 5120.0, draw(st.integers(1, 64)), draw(st.booleans())),
-        hbm=Hbm(stacks, "hbm3", stacks * 16 * 2**30, stacks * 819.2e9),
-        links=SerialLinks(draw(st.floats(1e9, 2e12)), draw(st.sampled_from([None, 1.25e10]))),
-        built=Built(count + spare, shared + spare * MIB, stacks + spare % 2),
+        vectors=VectorUnits(count, draw(st.integers(1, 4096)), draw(st.integers(1024, 40 * MIB))),
+        global_buffer=GlobalBuffer(shared, 5120.0 * clock, draw(st.booleans()), draw(st.integers(1, 64))),
+        hbm=Hbm(stacks * 16 * 2**30, stacks * 819.2e9, stacks, "hbm3"),
+        links=Links(draw(st.floats(1e9, 2e12)), lane_bytes_per_s=draw(st.sampled_from([None, 1.25e10]))),
+        built=Built((count + spare, count), (shared + spare * MIB, shared), (stacks + spare % 2, stacks)),
         sustained_w=draw(st.sampled_from([None, 90.0, 400.0, 1e3])),
     )
 
@@ -120,8 +121,8 @@ def test_the_fitted_constants_follow_from_what_they_were_fitted_on() -> None:
     left = multiprocessor - float(area.core_buffer.at(192 * KIB)) - float(register_mm2(area, 256 * KIB))
     parts = (64 * area.control_lane_mm2, area.control_cluster_mm2, 4 * area.control_array_mm2)
     assert parts == pytest.approx((0.6 * left, 0.3 * left, 0.1 * left), rel=1e-3)
-    a100 = load_accelerator("a100-80gb")
-    assert held_of(a100, NODES["n7"]) / a100.clock_hz == pytest.approx(257 / 295, rel=1e-3)
+    a100 = load_cluster_chip("a100-80gb")
+    assert a100.clock_hz / a100.rated_clock_hz == pytest.approx(257 / 295, rel=1e-3)
 
 
 @pytest.mark.parametrize(("name", "published", "within"), [("h100", 814, 0.06), ("b200", 1600, 0.06)])
@@ -134,20 +135,17 @@ def test_tpu_v4_lies_below_its_published_bound_and_not_far() -> None:
 
 
 def test_tpu_v4_draws_what_was_measured() -> None:
-    chip, node = load_accelerator("tpu-v4"), NODES["n7"]
-    power = ClusterDesign(chip, node).power
-    assert power is not None
-    assert 150 <= power_at(power, node, chip.clock_hz) <= 192
+    chip, node = load_cluster_chip("tpu-v4"), NODES["n7"]
+    assert 150 <= power_at(clocked_in(chip, node).power, node, chip.rated_clock_hz) <= 192
 
 
-@pytest.mark.parametrize("name", [n for n in accelerator_names() if load_accelerator(n).technology])
+@pytest.mark.parametrize("name", [n for n in cluster_chip_names() if read_chip(n).value().technology])
 def test_every_chip_is_accepted_by_its_own_power_limit(name: str) -> None:
-    chip = load_accelerator(name)
-    base = chip.built.base_technology
-    design = ClusterDesign(chip, NODES[chip.technology or ""], None if base is None else NODES[base])
-    assert design.power is not None and design.held_w is not None
-    assert refusal(design.power, chip, design.held_hz) is None
-    assert design.held_w <= (chip.sustained_w or np.inf)
+    chip = with_nodes(read_chip(name).value())
+    held = clocked(chip)
+    assert held is not None and held.held_hz == at_held_clock(chip).clock_hz
+    assert refusal(chip) is None
+    assert held.held_w <= (chip.sustained_w or np.inf)
 
 
 def test_die_edge_gives_the_sites_of_real_dies() -> None:
@@ -155,10 +153,9 @@ def test_die_edge_gives_the_sites_of_real_dies() -> None:
 
 
 def test_the_papers_winner_is_a_reticle_in_7_nm_and_no_die_at_all_in_22_nm() -> None:
-    winner = Accelerator(
-        "winner", "64 of 16 x 256", 0.94e9, "n7", Clusters(64, 1, 16, 256, 256, 64 * KIB, 64 * KIB, 64.0, False),
-        GlobalBuffer(32 * MIB, 4096.0, 16, False), Hbm(4, "hbm2", 2**35, 1.2e12), SerialLinks(1e11),
-        Built(64, 32 * MIB, 4),
+    winner = Chip(
+        "winner", "64 of 16 x 256", 0.94e9, Clusters(64, 16, 256, 64 * KIB, 1, 64.0), VectorUnits(64, 256, 64 * KIB),
+        GlobalBuffer(32 * MIB, 4096.0 * 0.94e9), Hbm(2**35, 1.2e12, 4, "hbm2"), Links(1e11), "n7", rated_hz=0.94e9,
     )  # fmt: skip
     assert 700 < area_of(winner, NODES["n7"]).total < 900
     assert area_of(winner, NODES["n22"]).total > 3000
@@ -166,36 +163,36 @@ def test_the_papers_winner_is_a_reticle_in_7_nm_and_no_die_at_all_in_22_nm() -> 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(chips, min_size=1, max_size=5), st.sampled_from(sorted(NODES)))
-def test_a_chip_among_others_has_the_figures_that_it_has_alone(some: list[Accelerator], name: str) -> None:
+def test_a_chip_among_others_has_the_figures_that_it_has_alone(some: list[Chip], name: str) -> None:
     node = NODES[name]
-    columns = columns_of(some, node)
+    some = [replace(chip, process=node) for chip in some]
+    columns = columns_of(some)
     areas = areas_of(columns, node)
     power = clock_power(columns, node, areas)
     held = held_clocks(power, node, columns.clock_hz, columns.limit_w)
     watts, runs = power_at(power, node, held), accepted(columns, power, held)
     for index, chip in enumerate(some):
-        design = ClusterDesign(replace(chip, built=replace(chip.built, dies=1)), node)
-        assert design.areas is not None and design.power is not None
-        assert design.areas.by_part() == {part: values[index] for part, values in areas.by_part().items()}
-        assert (design.held_hz, design.held_w) == (held[index], watts[index])
-        assert (refusal(design.power, chip, design.held_hz) is None) == runs[index]
+        alone = clocked_in(chip, node)
+        assert alone.areas.by_part() == {part: values[index] for part, values in areas.by_part().items()}
+        assert (alone.held_hz, alone.held_w) == (held[index], watts[index])
+        assert (refusal(chip) is None) == runs[index]
 
 
-def larger(chip: Accelerator, field: str, factor: int) -> Accelerator:
-    clusters, built, shared = chip.clusters, chip.built, chip.global_buffer
+def larger(chip: Chip, field: str, factor: int) -> Chip:
+    clusters, vectors, shared = chip.clusters, chip.vectors, chip.global_buffer
     if field == "stacks":
-        count = chip.hbm.stacks * factor
-        hbm = Hbm(count, "hbm3", chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s)
-        return replace(chip, hbm=hbm, built=replace(built, hbm_sites=built.hbm_sites * factor))
+        return replace(chip, hbm=replace(chip.hbm, stacks=chip.hbm.stacks * factor))
     if field == "global":
-        built = replace(built, global_buffer_bytes=built.global_buffer_bytes * factor)
-        return replace(chip, built=built, global_buffer=replace(shared, size_bytes=shared.size_bytes * factor))
+        return replace(chip, global_buffer=replace(shared, size_bytes=shared.size_bytes * factor))
     if field == "links":
         return replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=chip.links.bandwidth_bytes_per_s * factor))
-    changed: dict[str, Any] = {field: getattr(clusters, field) * factor}
+    if field in ("lanes", "register_bytes"):
+        grown: dict[str, Any] = {field: getattr(vectors, field) * factor}
+        return replace(chip, vectors=replace(vectors, **grown))
     if field == "count":
-        built = replace(built, clusters=built.clusters * factor)
-    return replace(chip, built=built, clusters=replace(clusters, **changed))
+        chip = replace(chip, vectors=replace(vectors, count=vectors.count * factor))
+    changed: dict[str, Any] = {field: getattr(clusters, field) * factor}
+    return replace(chip, clusters=replace(clusters, **changed))
 
 
 GROWN = (
@@ -206,7 +203,7 @@ GROWN = (
 
 @settings(max_examples=60, deadline=None)
 @given(chips, st.sampled_from(GROWN), st.sampled_from([2, 3]), st.sampled_from(sorted(NODES)))
-def test_more_of_anything_is_never_smaller(chip: Accelerator, field: str, factor: int, name: str) -> None:
+def test_more_of_anything_is_never_smaller(chip: Chip, field: str, factor: int, name: str) -> None:
     node = NODES[name]
     assert area_of(larger(chip, field, factor), node).total >= area_of(chip, node).total
 
@@ -214,7 +211,7 @@ def test_more_of_anything_is_never_smaller(chip: Accelerator, field: str, factor
 @settings(max_examples=60, deadline=None)
 @given(chips, st.sampled_from(GROWN), st.sampled_from([2, 3]), st.sampled_from(sorted(NODES)))
 def test_more_of_anything_but_registers_never_raises_the_held_clock(
-    chip: Accelerator, field: str, factor: int, name: str
+    chip: Chip, field: str, factor: int, name: str
 ) -> None:
     """More registers make larger tiles, which need fewer bytes."""
     if field != "register_bytes":
@@ -224,32 +221,28 @@ def test_more_of_anything_but_registers_never_raises_the_held_clock(
 @settings(max_examples=60, deadline=None)
 @given(chips, st.floats(50, 1500), st.floats(1, 2), st.sampled_from(sorted(NODES)))
 def test_a_higher_limit_never_lowers_the_held_clock_and_is_met(
-    chip: Accelerator, limit: float, factor: float, name: str
+    chip: Chip, limit: float, factor: float, name: str
 ) -> None:
     node = NODES[name]
-    low, high = (ClusterDesign(replace(chip, sustained_w=watts), node) for watts in (limit, limit * factor))
+    low, high = (clocked_in(replace(chip, sustained_w=watts), node) for watts in (limit, limit * factor))
     top = min(chip.clock_hz, node.voltage.most_hz)
     assert low.held_hz <= high.held_hz <= top
     if low.held_hz:
-        assert low.power is not None and low.held_w is not None
         assert low.held_w <= limit
         assert power_at(low.power, node, low.held_hz * (1 + 1e-9)) > limit or low.held_hz == top
 
 
 def test_a_chip_is_refused_only_for_fixed_power_or_half_its_clock() -> None:
-    said = []
-    for limit in (100.0, 300.0, 700.0):
-        design = ClusterDesign(replace(load_accelerator("h100"), sustained_w=limit), NODES["n5"])
-        assert design.power is not None
-        said.append(refusal(design.power, design.accelerator, design.held_hz))
+    said = [refusal(replace(load_cluster_chip("h100"), sustained_w=limit)) for limit in (100.0, 300.0, 700.0)]
     assert said[0] is not None and "HBM and links alone" in said[0]
     assert said[1] is not None and "below half" in said[1]
     assert said[2] is None
 
 
 def test_vector_work_can_set_the_clock() -> None:
-    chip, node = load_accelerator("h100"), NODES["n5"]
-    wide = columns_of([replace(chip, clusters=replace(chip.clusters, lanes=4096, rows=4, columns=4))], node)
+    chip, node = load_cluster_chip("h100"), NODES["n5"]
+    arrays, lanes = replace(chip.clusters, rows=4, columns=4), replace(chip.vectors, lanes=4096)
+    wide = columns_of([replace(chip, clusters=arrays, vectors=lanes)])
     power = clock_power(wide, node, areas_of(wide, node))
     assert power.vector_j > power.product_j
     limit = np.array([700.0])
@@ -257,24 +250,16 @@ def test_vector_work_can_set_the_clock() -> None:
     assert held_clocks(power, node, wide.clock_hz, limit) < held_clocks(idle, node, wide.clock_hz, limit)
 
 
-def test_spares_raise_the_yield_and_none_leave_the_plain_one() -> None:
-    with_spares = harvested_yield(566, 278, 12, 0.10, 3)
-    assert with_spares == pytest.approx(0.88, abs=0.02)
-    assert harvested_yield(566, 278, 0, 0.10, 3) < harvested_yield(566, 278, 1, 0.10, 3) < with_spares < 1
-    assert harvested_yield(814, 0, 0, 0.09, 3) == pytest.approx((1 + 814 / 100 * 0.09 / 3) ** -3)
-
-
 def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
-    chip, node, terms = load_accelerator("h100"), NODES["n5"], load_terms()
+    chip, terms = load_cluster_chip("h100"), load_terms()
     fast = replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=2 * chip.links.bandwidth_bytes_per_s))
-    plain = making_cost(chip, area_of(chip, node), terms, node)
-    joined = making_cost(fast, area_of(fast, node), terms, node)
+    plain = making_cost(chip, terms)
+    joined = making_cost(fast, terms)
     assert joined.links_usd - plain.links_usd == pytest.approx(links_usd(450e9))
     assert joined.dies_usd > plain.dies_usd
     assert plain.hbm_usd == 5 * 198
 
 
 def test_a_chip_of_base_dies_is_cheaper_than_one_of_a_single_process() -> None:
-    chip, terms = load_accelerator("mi300x"), load_terms()
-    cost = making_cost(chip, bundled_area("mi300x"), terms, NODES["n5"], NODES["n7"])
+    cost = making_cost(load_cluster_chip("mi300x"), load_terms())
     assert 0 < cost.dies_usd < 1500

@@ -9,14 +9,12 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.hardware.area import edge_areas, most_stacks
+from phaze.hardware.clocked import clocked, refusal
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.power import refusal
-from phaze.hardware.silicon.design import ClusterDesign
-from phaze.hardware.silicon.price import making_columns, making_cost
+from phaze.hardware.price import making_columns, making_cost
 from phaze.search.axes import ClusterAxesTable
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.space import Space
-from phaze.search.space_chip import cluster_chip
 from phaze.search.spaces import load_space, space_names
 
 SPACES = ("n3-reticle", "n5-reticle", "n7-reticle")
@@ -33,16 +31,16 @@ def test_the_spaces_are_bundled() -> None:
 
 @pytest.mark.parametrize("name", SPACES)
 def test_a_chip_of_a_space_is_what_the_definition_says(name: str, opened: dict[str, tuple[Space, SpaceChips]]) -> None:
-    space, found = opened[name]
+    _, found = opened[name]
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
-        chip = cluster_chip(space, found.chips, int(index), 0)
-        design = ClusterDesign(chip, space.technology)
-        assert design.areas is not None and design.power is not None
-        assert design.areas.total == found.area_mm2[index]
-        assert design.held_hz == found.held_hz[index]
-        assert design.held_w == found.design_w()[index]
-        assert refusal(design.power, chip, design.held_hz) is None
-        assert found.die_mm2[index] == max(design.areas.total, edge_areas(chip.hbm.stacks))
+        chip = found.chip(int(index))
+        held = clocked(chip)
+        assert held is not None
+        assert held.areas.total == found.area_mm2[index]
+        assert chip.clock_hz == held.held_hz == found.held_hz[index]
+        assert held.held_w == found.design_w()[index]
+        assert refusal(chip) is None
+        assert found.die_mm2[index] == max(held.areas.total, edge_areas(chip.hbm.stacks))
         assert chip.hbm.stacks <= most_stacks(found.die_mm2[index] * (1 + 1e-12))
 
 
@@ -64,10 +62,10 @@ def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
 ) -> None:
     space, found = opened["n5-reticle"]
     assert 50_000 < len(found) < 120_000
-    own = space.accelerator
+    own = space.base
     same = (found.chips.clusters == own.clusters.count) & (found.chips.arrays == own.clusters.arrays)
     same &= (found.chips.rows == own.clusters.rows) & (found.chips.columns == own.clusters.columns)
-    same &= (found.chips.stacks == own.hbm.stacks) & (found.chips.lanes == own.clusters.lanes)
+    same &= (found.chips.stacks == own.hbm.stacks) & (found.chips.lanes == own.vectors.lanes)
     assert same.any()
 
 
@@ -76,13 +74,10 @@ def test_every_chip_of_a_space_costs_what_the_definition_says(
 ) -> None:
     space, found = opened["n5-reticle"]
     terms = load_terms()
-    generation = space.accelerator.hbm.generation or ""
+    generation = space.base.hbm.generation or ""
     usd = making_columns(found.chips, found.die_mm2, generation, terms, space.technology)
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
-        chip = cluster_chip(space, found.chips, int(index), 0)
-        areas, die = ClusterDesign(chip, space.technology).areas, float(found.die_mm2[index])
-        assert areas is not None
-        assert making_cost(chip, areas, terms, space.technology, die_mm2=die).total_usd == usd[index]
+        assert making_cost(found.chip(int(index)), terms).total_usd == usd[index]
 
 
 def written(tmp_path: Path, before: str, after: str) -> str:
