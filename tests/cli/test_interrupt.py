@@ -200,6 +200,8 @@ def test_any_command_is_stopped_at_any_moment(
         "problem.json",
         "graphs.json",
         "result.json",
+        "progress.json",
+        "certificate.json",
         "report.html",
         "sweep.json",
         "sweep.csv",
