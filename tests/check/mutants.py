@@ -154,8 +154,8 @@ MUTANTS = (
     ),
     Mutant(
         "network.py",
-        "prod(min(count, max(1, size // stride)) for stride",
-        "prod(min(count, 1 + size // stride) for stride",
+        "range(stride, min(size, stride * count) + 1, stride)",
+        "range(0, min(size, stride * count) + 1, stride)",
         (EVERY_PLAN, CLUSTERS),
     ),
     # products, boxes, bounds

@@ -20,6 +20,7 @@ begins its messages two at a time. The library ``rings`` knows the first way alo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import log2, prod
 from typing import Any
 
@@ -137,10 +138,13 @@ def neighbours(network: Network, ranks: int) -> Members:
 def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
     """How many members of a group of axes (stride, count) meet at each level.
 
-    Of an axis a group of devices holds as many as it has strides, the first at least and all at most.
+    A group of devices holds of an axis those members whose stride ends inside it, and the first.
     """
-    held = [prod(min(count, max(1, size // stride)) for stride, count in axes) for size in network.groups()]
-    return tuple(-(-members // met) for members, met in zip(held, [1, *held[:-1]], strict=True))
+    inside = [1]
+    for size in network.groups():
+        ending = [range(stride, min(size, stride * count) + 1, stride) for stride, count in axes]
+        inside.append(prod(len(ends) or 1 for ends in ending))
+    return tuple(-(-outer // inner) for inner, outer in pairwise(inside))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,22 @@ at least T (S - 1) + W + (T M - W)/d: where T M > W that falls with d, so degree
 devices allow until no lesser one can be below the goal (:func:`_over_degrees`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .families import Family
 from .graphs import Graph
-from .job import Job
+from .job import Job, Shape
+from .plans import stage_bytes
 from .reading import cover
-from .stages import SENT_BYTES, Stage, last_number, stage_of, stage_seconds
+from .stages import SENT_BYTES, Stage, stage_of, stage_seconds
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+PUBLISHED = Family("icml24")
 MOST_CLOSED = 2_000
 """Closed sets of a layer graph: tables over more take minutes."""
 ROOM = 12_000_000
@@ -91,32 +94,45 @@ def _closed(graph: Graph) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Every stage of every closed set of a graph, [from, to, stage], equal ones once."""
+    """Every stage of every closed set of a graph, [from, to, stage], equal ones once, with the calls of one of them."""
 
     graph: Graph
     sizes: tuple[int, ...]
     stages: tuple[Stage, ...]
+    calls: tuple[tuple[int, ...], ...]
     rows: tuple[tuple[int, int, int], ...]
 
 
 def stages_of(graph: Graph) -> Stages:
     """The stages of a graph, whatever fits."""
     closed, numbers, rows = _closed(graph), dict[Stage, int](), list[tuple[int, int, int]]()
+    calls = list[tuple[int, ...]]()
     for at, left in enumerate(closed[1:], 1):
         for to in range(at):
             if not closed[to] & ~left:
                 inside = left & ~closed[to]
-                own = stage_of(graph, [call for call in range(len(graph.calls)) if inside >> call & 1])
-                rows.append((at, to, numbers.setdefault(own, len(numbers))))
-    return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(rows))
+                members = tuple(call for call in range(len(graph.calls)) if inside >> call & 1)
+                stage = stage_of(graph, members)
+                if stage not in numbers:
+                    numbers[stage] = len(calls)
+                    calls.append(members)
+                rows.append((at, to, numbers[stage]))
+    return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(calls), tuple(rows))
+
+
+def _last_number(graph: Graph, job: Job, calls: Sequence[int], mode: str, hbm_bytes: float) -> int:
+    """The greatest number, from the end, at which a stage fits; 0 where it never does."""
+    held, shape = stage_bytes(graph, job, calls, graph.names.index(mode)), Shape(1, 1, 1, "", PUBLISHED, 0)
+    numbers = np.arange(1.0, len(graph.calls) + 1)
+    return int((held.needed(job, shape, numbers) <= job.room(hbm_bytes)).sum())
 
 
 def cuts_of(found: Stages, job: Job, recompute: str, hbm_bytes: float) -> Cuts:
     """The stages that fit somewhere."""
     graph, fits = found.graph, list[tuple[int, int]]()
-    for own in found.stages:
-        plain = last_number(own, job, hbm_bytes, False)
-        again = 0 if recompute == "none" else last_number(own, job, hbm_bytes, True)
+    for calls in found.calls:
+        plain = _last_number(graph, job, calls, "none", hbm_bytes)
+        again = 0 if recompute == "none" else _last_number(graph, job, calls, "full", hbm_bytes)
         fits.append((min(plain, 1) if recompute == "full" else plain, again))
     inner: list[list[Cut]] = [[] for _ in found.sizes]
     for at, to, number in found.rows:

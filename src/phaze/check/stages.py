@@ -1,9 +1,10 @@
-"""Stages of a pipeline under the rules icml24 (docs/placement.md): seconds, bytes, and the price of a plan.
+"""Stages of a pipeline under the rules icml24 (docs/placement.md) on many chips at once, and the job of a model.
 
 forward    F = max( sum f, |e|/B + f_k + ... + f_n over edges e that enter at the k-th layer )
 backward   R = max( sum b (+ sum f where it recomputes), |e|/B + b_1 + ... + b_k over edges that leave there )
-memory     state N + sum A + (s - 1) Z <= H,    Z = sum A, or the bytes of the entering edges where it recomputes
 batch      max (F + R) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(first stage) / B
+
+Bytes of a stage are those of any plan (:func:`.plans.stage_bytes`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,47 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .formats import Held
+from .formats import Held, held_of
 from .graphs import Graph
 from .job import Job
 from .network import Level, Network
 from .reading import cover, number, positive, require, whole
-from .stack import TRAINING, Stack
+from .stack import KNOWN, TRAINING, Stack
 
 Floats = NDArray[np.float64]
 SENT_BYTES = 2.0
 """Bytes of a parameter on the wire under rules icml24: docs/search.md."""
-STATES = {("bf16", "sgd"): (2.0, 4.0, 4.0), ("bf16", "adam"): (2.0, 4.0, 12.0)}.get
-"""Bytes a parameter of weight, gradient and optimizer where a stack does not say its own."""
-STACK = frozenset({
-    "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation", "scatter_gather",
-    "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
-    "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
-    "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
-    "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
-    "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch",
-    "hidden_offload", "families", "grouped_share", "hidden_exchange",
-    "overlaps_shared_experts", "deduplicated_exchange", "softmax_matrices",
-})  # fmt: skip
-
-
-def _state_bytes(table: Mapping[str, Any], stack: Mapping[str, Any]) -> float:
-    usual = STATES((table["precision"], table["optimizer"]))
-    cover(usual is not None, f"precision {table['precision']} with {table['optimizer']}")
-    weight, gradient, optimizer = usual or (0.0, 0.0, 0.0)
-    if (table["precision"], table["optimizer"]) != (stack["precision"], stack["optimizer"]):
-        return weight + gradient + optimizer
-    own = number(stack["gradient_bytes"] or gradient, "gradient_bytes")
-    found = number(stack["state_bytes"] or weight + own + optimizer, "state_bytes")
-    require(found >= weight, "state_bytes: they do not hold a weight")
-    return found
 
 
 def published_job(table: Mapping[str, Any]) -> Job:
     """The job of a model, where its rules are those of icml24."""
     machine = table["machine"]
     stack, cluster = machine["stack"], machine["cluster"]
-    for table_, known in ((stack, STACK), (table, TRAINING)):
+    for table_, known in ((stack, KNOWN), (table, TRAINING)):
         more = sorted(set(table_) - known)
         cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
     fixed = {
@@ -70,13 +47,13 @@ def published_job(table: Mapping[str, Any]) -> Job:
     cover(len(cluster["levels"]) == 1 and cluster["levels"][0]["kind"] == "switch", "a network of several levels")
     cover(machine["basis"] == "ideal", f"the basis {machine['basis']}")
     cover(machine["precision"] == table["precision"] == "bf16", f"products in {machine['precision']}")
-    devices = whole(table["devices"], "devices", 1)
+    devices, held = whole(table["devices"], "devices", 1), held_of("bf16", str(table["optimizer"]), stack)
     require(devices <= whole(cluster["devices"], "cluster.devices", 1), "devices: the cluster has fewer")
     return flat_job(
         devices,
         whole(table["batch"], "batch", 1),
         positive(cluster["levels"][0]["bandwidth_bytes_per_s"], "bandwidth"),
-        _state_bytes(table, stack),
+        held.weight + held.gradient + held.optimizer,
         number(stack["reserve_bytes"], "reserve_bytes"),
         number(table["headroom"], "headroom", 0, 0.999999),
     )
@@ -100,7 +77,6 @@ class Stage:
     into: tuple[tuple[tuple[int, ...], float], ...]
     out: tuple[tuple[tuple[int, ...], float], ...]
     parameters: float
-    saved_bytes: float
     entering_bytes: float
     split: bool
 
@@ -125,7 +101,7 @@ def stage_of(graph: Graph, members: Sequence[int]) -> Stage:
     own = [graph.layers[graph.calls[call]] for call in members]
     return Stage(
         tuple(tally[-1].tolist()), tuple(sorted(into.items())), tuple(sorted(out.items())),
-        sum(layer.parameters for layer in own), float(sum(layer.saved_bytes for layer in own)), entering,
+        sum(layer.parameters for layer in own), entering,
         any(layer.sharded for layer in own),
     )  # fmt: skip
 
@@ -141,16 +117,3 @@ def stage_seconds(stage: Stage, forward: Floats, backward: Floats, link: float, 
     for before, size in stage.out:
         back = np.maximum(back, size / link + np.array(before, float) @ backward)
     return np.asarray(late + back)
-
-
-def last_number(stage: Stage, job: Job, hbm_bytes: float, again: bool) -> int:
-    """The greatest number, from the end, at which a stage fits; 0 where it never does."""
-    most = job.room(hbm_bytes)
-    held = job.held.weight * stage.parameters + stage.saved_bytes
-    each = stage.entering_bytes if again else stage.saved_bytes
-    if held > most:
-        return 0
-    found = 1 << 30 if each == 0 else int((most - held) / each) + 2
-    while found > 1 and held + (found - 1) * each > most:
-        found -= 1
-    return found
