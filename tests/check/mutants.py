@@ -56,9 +56,9 @@ MUTANTS = (
     ),
     Mutant("pricing.py", "if any(owner[tail] > owner[head] for", "if any(owner[tail] > owner[head] + 1 for", (LIES,)),
     Mutant(
-        "pricing.py",
-        "size / job.stack.link + fsum(forward[place[head] :])",
-        "size / job.stack.link + fsum(forward)",
+        "stages.py",
+        "ahead = np.maximum(ahead, size / link + np.array(after, float) @ forward)",
+        "ahead = np.maximum(ahead, size / link + counts @ forward)",
         (EVERY_PLAN,),
     ),
     Mutant("pricing.py", "longest = int(np.argmax(seconds + steps))", "longest = int(np.argmax(steps))", (EVERY_PLAN,)),

@@ -189,7 +189,7 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         )  # fmt: skip
         found = fastest_plan(problem)
         job = flat_job(devices, batch, 3.0, 4.0)
-        cuts = cuts_of(stages_of(graph), job, recompute, hbm)
+        cuts = cuts_of(stages_of(graph, job), job, recompute, hbm)
         bound = float(least_batch(cuts, forward, backward, np.full(1, 1e12))[0])
         if found is None:
             assert bound >= 1e12

@@ -33,7 +33,7 @@ Plans, under any rules, which are values:
 Rules icml24 (published):
 
     schedules        what no schedule of a pass undercuts
-    stages           stages of a graph on many chips at once, the job as values
+    stages           passes of a stage on many chips at once, the job as values
     placements       what no placement undercuts
 
 Rules cluster (clustered):

@@ -14,7 +14,7 @@ at least T (S - 1) + W + (T M - W)/d: where T M > W that falls with d, so degree
 devices allow until no lesser one can be below the goal (:func:`_over_degrees`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from .families import Family
 from .graphs import Graph
 from .job import Job, Shape
-from .plans import stage_bytes
+from .plans import StageBytes, stage_bytes
 from .reading import cover
-from .stages import SENT_BYTES, Stage, stage_of, stage_seconds
+from .stages import SENT_BYTES, Stage, stage_of, stage_passes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -94,19 +94,20 @@ def _closed(graph: Graph) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Every stage of every closed set of a graph, [from, to, stage], equal ones once, with the calls of one of them."""
+    """Every stage of every closed set of a graph, [from, to, stage], equal ones once, with the bytes of each, plain and
+    recomputing."""
 
     graph: Graph
     sizes: tuple[int, ...]
     stages: tuple[Stage, ...]
-    calls: tuple[tuple[int, ...], ...]
+    held: tuple[tuple[StageBytes, StageBytes], ...]
     rows: tuple[tuple[int, int, int], ...]
 
 
-def stages_of(graph: Graph) -> Stages:
+def stages_of(graph: Graph, job: Job) -> Stages:
     """The stages of a graph, whatever fits."""
     closed, numbers, rows = _closed(graph), dict[Stage, int](), list[tuple[int, int, int]]()
-    calls = list[tuple[int, ...]]()
+    held = list[tuple[StageBytes, StageBytes]]()
     for at, left in enumerate(closed[1:], 1):
         for to in range(at):
             if not closed[to] & ~left:
@@ -114,25 +115,25 @@ def stages_of(graph: Graph) -> Stages:
                 members = tuple(call for call in range(len(graph.calls)) if inside >> call & 1)
                 stage = stage_of(graph, members)
                 if stage not in numbers:
-                    numbers[stage] = len(calls)
-                    calls.append(members)
+                    numbers[stage] = len(held)
+                    held.append((stage_bytes(graph, job, members, 0), stage_bytes(graph, job, members, 1)))
                 rows.append((at, to, numbers[stage]))
-    return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(calls), tuple(rows))
+    return Stages(graph, tuple(left.bit_count() for left in closed), tuple(numbers), tuple(held), tuple(rows))
 
 
-def _last_number(graph: Graph, job: Job, calls: Sequence[int], mode: str, hbm_bytes: float) -> int:
-    """The greatest number, from the end, at which a stage fits; 0 where it never does."""
-    held, shape = stage_bytes(graph, job, calls, graph.names.index(mode)), Shape(1, 1, 1, "", PUBLISHED, 0)
-    numbers = np.arange(1.0, len(graph.calls) + 1)
-    return int((held.needed(job, shape, numbers) <= job.room(hbm_bytes)).sum())
+def _last_number(held: StageBytes, job: Job, most: int, hbm_bytes: float) -> int:
+    """The greatest number, from the end, up to ``most``, at which a stage fits; 0 where it never does."""
+    need = held.needed(job, Shape(1, 1, 1, "", PUBLISHED, 0), np.arange(1.0, most + 1))
+    return int((need <= job.room(hbm_bytes)).sum())
 
 
 def cuts_of(found: Stages, job: Job, recompute: str, hbm_bytes: float) -> Cuts:
     """The stages that fit somewhere."""
     graph, fits = found.graph, list[tuple[int, int]]()
-    for calls in found.calls:
-        plain = _last_number(graph, job, calls, "none", hbm_bytes)
-        again = 0 if recompute == "none" else _last_number(graph, job, calls, "full", hbm_bytes)
+    most = len(graph.calls)
+    for held in found.held:
+        plain = _last_number(held[0], job, most, hbm_bytes)
+        again = 0 if recompute == "none" else _last_number(held[1], job, most, hbm_bytes)
         fits.append((min(plain, 1) if recompute == "full" else plain, again))
     inner: list[list[Cut]] = [[] for _ in found.sizes]
     for at, to, number in found.rows:
@@ -197,10 +198,10 @@ def _over_degrees(
 def _seconds(cuts: Cuts, forward: Floats, backward: Floats) -> tuple[list[Floats], list[Floats]]:
     """Every stage on every chip, plain and recomputing."""
     link = cuts.job.stack.link
-    plain = [stage_seconds(stage, forward, backward, link, False) for stage in cuts.stages]
+    plain = [np.add(*stage_passes(stage, forward, backward, None, link)) for stage in cuts.stages]
     if cuts.recompute == "none":
         return plain, plain
-    return plain, [stage_seconds(stage, forward, backward, link, True) for stage in cuts.stages]
+    return plain, [np.add(*stage_passes(stage, forward, backward, forward, link)) for stage in cuts.stages]
 
 
 def _spans(cut: Cut, most: int) -> Iterator[tuple[bool, int, int]]:

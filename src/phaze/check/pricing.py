@@ -2,6 +2,7 @@
 
     work       W = sum f, or sum b + sum g (what runs again); under the published rules no less than |e| / link +
                f_k + ... + f_n of an edge that enters at the k-th layer, or + b_1 + ... + b_k of one that leaves there
+               (:func:`.stages.stage_passes`)
     exposed    of ZeRO's collectives v: v - min(h v, W), of the whole stage or layer by layer
     pass       F or R = W + exposed + transfer + (chunks - 1) chunk start
     time       F + R - what other chunks hide of transfers                              (:func:`.plans.sent_behind`)
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from .job import Job, Shape, Size, step_bytes, synchronised
 from .plan_graph import LayerSeconds, PlanGraph
 from .plans import StageBytes, gathered, moves, reduced_block, sent_behind, stage_bytes, tied_seconds
+from .stages import stage_of, stage_passes
 
 Floats = NDArray[np.float64]
 NOT_ONCE = "the stages do not hold every layer once, or one is empty"
@@ -138,19 +140,6 @@ def in_even_chunks(graph: PlanGraph, plan: Plan) -> bool:
     return chunks == 1 or all(count > 0 and count % chunks == 0 for count in counts)
 
 
-def _arriving(graph: PlanGraph, job: Job, calls: Sequence[int], forward: Sequence[float],
-              backward: Sequence[float]) -> tuple[float, float]:  # fmt: skip
-    """The latest that the edges of a stage let each pass end, those that arrive while it runs."""
-    place = {call: at for at, call in enumerate(calls)}
-    ahead, behind = 0.0, 0.0
-    for tail, head, size in graph.edges:
-        if head in place and tail not in place:
-            ahead = max(ahead, size / job.stack.link + fsum(forward[place[head] :]))
-        if tail in place and head not in place:
-            behind = max(behind, size / job.stack.link + fsum(backward[: place[tail] + 1]))
-    return ahead, behind
-
-
 def _exposed(job: Job, work: Sequence[float], whole: float, waits: Sequence[float]) -> float:
     """What a pass does not hide of ZeRO's collectives: layer by layer where they run ahead, else of the stage."""
     hidden = job.stack.hidden
@@ -172,8 +161,8 @@ def _stage(
     layers = fsum(forward), fsum(backward), fsum(again)
     ahead, behind = layers[0], layers[1] + layers[2]
     if job.stack.arriving:
-        latest = _arriving(graph, job, calls, forward, backward)
-        ahead, behind = max(ahead, latest[0]), max(behind, latest[1])
+        rows = times.forward, times.backward, times.again[mode]
+        ahead, behind = (float(own[0]) for own in stage_passes(stage_of(graph, calls), *rows, job.stack.link))
     both = [own + more for own, more in zip(backward, again, strict=True)]
     waits = [[float(own[kind]) for kind in kinds] for own in gathers]
     exposed = _exposed(job, forward, ahead, waits[0]), _exposed(job, both, behind, waits[1])

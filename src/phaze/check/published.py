@@ -175,7 +175,7 @@ def model_of(
         for graph, rows in zip(fused, listed(multipliers, "multipliers", len(own)), strict=True)
     ]
     require(bool(ways), "problem.json: a model has no configuration")
-    stages = [stages_of(graph) for graph in fused]
+    stages = [stages_of(graph, job) for graph in fused]
     cuts = [tuple(cuts_of(stages[graph], job, again, float(size)) for size in memories) for graph, again in ways]
     return Model(
         str(table["name"]), job, constants, network_of(machine["cluster"], "ideal"),

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .formats import Held, held_of
-from .graphs import Graph
 from .job import Job
 from .network import Level, Network
+from .plan_graph import PlanGraph
 from .reading import cover, number, positive, require, whole
 from .stack import KNOWN, TRAINING, Stack
 
@@ -81,7 +81,7 @@ class Stage:
     split: bool
 
 
-def stage_of(graph: Graph, members: Sequence[int]) -> Stage:
+def stage_of(graph: PlanGraph, members: Sequence[int]) -> Stage:
     """The stage of some calls, which run in the order of their numbers."""
     inside, kinds = set(members), len(graph.layers)
     place = {call: at for at, call in enumerate(members)}
@@ -106,14 +106,16 @@ def stage_of(graph: Graph, members: Sequence[int]) -> Stage:
     )  # fmt: skip
 
 
-def stage_seconds(stage: Stage, forward: Floats, backward: Floats, link: float, again: bool) -> Floats:
-    """T on every chip, from the seconds of layers [kinds, chips]."""
+def stage_passes(
+    stage: Stage, forward: Floats, backward: Floats, again: Floats | None, link: float
+) -> tuple[Floats, Floats]:
+    """F and R on every chip, from the seconds of layers [kinds, chips]; ``again``: what they recompute."""
     counts = np.array(stage.counts, float)
-    ahead = counts @ forward
-    late = ahead
-    for behind, size in stage.into:
-        late = np.maximum(late, size / link + np.array(behind, float) @ forward)
-    back = counts @ backward + (ahead if again else 0.0)
+    ahead, behind = counts @ forward, counts @ backward
+    if again is not None:
+        behind = behind + counts @ again
+    for after, size in stage.into:
+        ahead = np.maximum(ahead, size / link + np.array(after, float) @ forward)
     for before, size in stage.out:
-        back = np.maximum(back, size / link + np.array(before, float) @ backward)
-    return np.asarray(late + back)
+        behind = np.maximum(behind, size / link + np.array(before, float) @ backward)
+    return ahead, behind
