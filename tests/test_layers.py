@@ -24,6 +24,7 @@ RANKS = {
     "document_faults": 0,
     "documents": 0,
     "files": 0,
+    "values": 0,
     "hardware": 1,
     "graph": 1,
     "cost": 2,

@@ -20,7 +20,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -36,6 +36,7 @@ from phaze.hardware.cluster import Cluster, Level
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob, on_cluster, on_machine
+from phaze.values import FrozenTable, replace
 
 SAMPLES, SEED = 12, 2024
 
@@ -75,7 +76,7 @@ def more_software(job: SearchJob, factor: float) -> SearchJob:
 
     def on(task: ModelTask) -> ModelTask:
         machine = task.training.machine
-        shares = tuple((name, share * factor) for name, share in machine.stack.software_share)
+        shares = FrozenTable({name: share * factor for name, share in machine.stack.software_share.items()})
         found = on_machine(task, replace(machine, stack=replace(machine.stack, software_share=shares)))
         constants = found.training.setting(job.space.base).constants
         return replace(found, training=replace(found.training, constants=constants))

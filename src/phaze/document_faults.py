@@ -89,7 +89,8 @@ def _sentence(model: type[BaseModel], fault: ErrorDetails) -> tuple[str, str]:
         return f"{value} cannot be used", str(context.get("error", fault["msg"]))
     if kind in KINDS:
         return f"{value} is of the wrong type", KINDS[kind]
-    return f"{value} cannot be used", fault["msg"][:1].lower() + fault["msg"][1:]
+    message = fault["msg"].replace("Tuple should", "List should")  # files have lists alone
+    return f"{value} cannot be used", message[:1].lower() + message[1:]
 
 
 def _of_one_form(faults: list[ErrorDetails]) -> list[ErrorDetails]:

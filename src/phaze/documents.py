@@ -292,13 +292,15 @@ def digest(value: Any) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A value of frozen dataclasses, tuples and plain ones as JSON has it."""
+    """A value of frozen dataclasses and documents, tuples and plain ones as JSON has it."""
+    # A value that two formats describe says itself which of them it was read from.
+    as_read = getattr(value, "as_read", None)
+    if as_read is not None:
+        return plain_value(as_read())
+    if isinstance(value, BaseModel):
+        return {name: plain_value(inner) for name, inner in value}
     if is_dataclass(value):
-        # A value that two formats describe says itself which of them it was read from.
-        as_read = getattr(value, "as_read", None)
-        if as_read is not None:
-            return plain_value(as_read())
-        return {one.name: plain_value(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain_value(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):

@@ -1,13 +1,14 @@
 """Random layers and jobs under rules cluster, as phaze has them and as the checker reads them."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from phaze.check.job import Job, job_of
 from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode, Tie
+from phaze.documents import plain_value
 from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_stack
@@ -16,6 +17,7 @@ from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.settings import families_of, stack_problem
 from phaze.placement.sharing import Sharing
+from phaze.values import replace
 
 MODES = ("none", "selective", "some", "full")
 FAMILIES: tuple[tuple[PipelineFamily, ...], ...] = (
@@ -42,7 +44,7 @@ def _stack(rng: np.random.Generator) -> Stack:
     return replace(
         load_stack("megatron-core"),
         hidden_synchronisation=float(rng.choice([0.0, 0.8])),
-        synchronisation=str(rng.choice(["share", "layers"])),  # type: ignore[arg-type]
+        synchronisation=str(rng.choice(["share", "layers"])),
         scatter_gather=bool(rng.random() < 0.5),
         optimizer_traffic_bytes=float(rng.choice([0.0, 30.0])),
         reserve_bytes=float(rng.choice([0.0, 50.0])),
@@ -51,7 +53,7 @@ def _stack(rng: np.random.Generator) -> Stack:
         host_s=float(rng.choice([0.0, 0.01])),
         overlap_p2p=bool(rng.random() < 0.5),
         families=FAMILIES[int(rng.integers(len(FAMILIES)))],
-        prefetch=str(rng.choice(["stage", "layer"])),  # type: ignore[arg-type]
+        prefetch=str(rng.choice(["stage", "layer"])),
         gradient_wire_bytes=float(rng.choice([2.0, 4.0])),
         state=StateBytes(gradient=2.0, first_moment=1.0) if rng.random() < 0.2 else None,
     )
@@ -153,7 +155,7 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     training: dict[str, Any] = {
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
         "headroom": headroom, "constants": {}, "shards": [shard],
-        "machine": {"cluster": asdict(cluster), "stack": asdict(stack), "basis": "ideal", "residency": True,
+        "machine": {"cluster": asdict(cluster), "stack": plain_value(stack), "basis": "ideal", "residency": True,
                     "precision": "bf16", "host_bytes_per_s": None},
     }  # fmt: skip
     plain = json.loads(json.dumps(training))

@@ -2,7 +2,7 @@
 best schedule, on random times of operators."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from phaze.hardware.stack import Stack
 from phaze.schedule.problem import Operator, Problem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
+from phaze.values import replace
 
 MANY = pytest.param(10_000, marks=pytest.mark.slow)
 REQUESTS = {

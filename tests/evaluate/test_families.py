@@ -1,6 +1,5 @@
 """Families of split backward passes from the graph to the plan: the halves of a layer, what stacks run, given plans."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from phaze.evaluate.request import Asked, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.values import replace
 
 EAGER = load_stack("torchtitan-eager")
 RUN = {

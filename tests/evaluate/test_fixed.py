@@ -3,7 +3,6 @@
 import copy
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -20,6 +19,7 @@ from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.run_file import job_of
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.values import replace
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "measured_runs.json").read_text())
 GIB = 2**30

@@ -1,6 +1,5 @@
 """Layer times under a stack's schedule rule: equal to the formulas where there are some, ordered by rule, bounded."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -39,6 +38,7 @@ from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.schedule.bounds import BOUNDS
 from phaze.schedule.order import strong_components
 from phaze.schedule.rules import COMPANIONS, ICML24, LINKS, OVERLAP, SERIAL, Rule
+from phaze.values import replace
 from tests.bench.test_cost import paper_chips
 
 FREER = (SERIAL, COMPANIONS, LINKS, OVERLAP)

@@ -1,6 +1,5 @@
 """Offload as a mode of plans: memory against copies, on the front of modes, refused where it cannot be."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from phaze.evaluate.prices import LevelPrices
 from phaze.graph.zoo import load_family
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.solve import fastest_plan
+from phaze.values import replace
 
 SIZES = {
     "hidden": 2048, "layers": 8, "heads": 16, "kv_heads": 8, "head_dim": 128, "mlp": 5632, "vocabulary": 8192,

@@ -1,6 +1,5 @@
 """What of a job's state is shared out and sent: hybrid sharding, gathers in 8 bits, precision-aware optimizers."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from phaze.graph.zoo import load_family
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.hardware.stack import StateBytes
 from phaze.placement.settings import gathered_share
+from phaze.values import replace
 
 SIZES = {
     "hidden": 4096, "layers": 8, "heads": 32, "kv_heads": 8, "head_dim": 128, "mlp": 14336, "vocabulary": 32000,
@@ -85,7 +85,8 @@ def test_a_layer_that_is_gathered_ahead_is_held_beside_the_one_that_runs(tmp_pat
 
 def test_a_precision_aware_optimizer_holds_and_moves_fewer_bytes() -> None:
     core = load_stack("megatron-core")
-    usual, aware = replace(core, state=StateBytes()), replace(core, state=StateBytes(2.0, 2.0, 2.0, 1.0, 1.0))
+    few = StateBytes(main_weight=2.0, gradient=2.0, first_moment=1.0, second_moment=1.0)
+    usual, aware = replace(core, state=StateBytes()), replace(core, state=few)
     assert stack_state("bf16", "adam", usual) == stack_state("bf16", "adam", core)
     assert stack_state("bf16", "adam", aware).total == 8
     assert stack_state("fp8-delayed", "adam", aware).optimizer == 4

@@ -76,7 +76,7 @@ MEGATRON: Mapping[str, Split] = MappingProxyType(
         "nvfp4": split(precision="nvfp4"),
         "hybrid sharding": split(shard=4),
         "hybrid sharding, ZeRO 3": split(**ONE, zero=3, shard=4),
-        "precision-aware": split(state=StateBytes(2.0, 2.0, 2.0, 1.0, 2.0)),
+        "precision-aware": split(state=StateBytes(main_weight=2.0, gradient=2.0, first_moment=1.0, second_moment=2.0)),
         "offload": split(**ONE | {"recompute": ("offload",)}),
         "offload, a pipeline": split(recompute=("offload",) * 4),
         "sgd": split(optimizer="sgd", zero=0),

@@ -1,13 +1,14 @@
 """Chips, clusters and stacks refuse what cannot be, and feed their units as the template says."""
 
-from dataclasses import replace
-
 import pytest
 
+from phaze.documents import check
 from phaze.errors import InputError
 from phaze.hardware.chip_parts import Built, Clusters, Hbm, array_feed_bytes_per_cycle
 from phaze.hardware.cluster import Cluster, Level
-from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.library import load_chip, load_cluster, stack_keys
+from phaze.hardware.stack import Stack
+from phaze.values import replace
 
 
 def test_peak_is_two_operations_a_unit_and_cycle() -> None:
@@ -54,10 +55,11 @@ def test_levels_join_exactly_the_devices() -> None:
 
 
 def test_a_share_above_one_is_refused() -> None:
-    with pytest.raises(InputError, match="between 0 and 1"):
-        replace(load_stack("ideal"), hidden_synchronisation=1.5)
-    with pytest.raises(InputError, match="at least 0"):
-        replace(load_stack("ideal"), host_s=-1.0)
+    stated = stack_keys("ideal")[0]
+    with pytest.raises(InputError, match=r"hidden_synchronisation: 1\.5 is out of range; it must be at most 1"):
+        check(Stack, {**stated, "hidden_synchronisation": 1.5}, "")
+    with pytest.raises(InputError, match=r"host_time: -1\.0 is out of range; it must be at least 0"):
+        check(Stack, {**stated, "host_time": -1.0}, "")
 
 
 def test_the_papers_cluster_is_one_flat_link() -> None:

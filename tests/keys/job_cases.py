@@ -308,6 +308,7 @@ STACKED = Base(
         ("stack.gradient_buffer_bytes", 8000.0),
         ("stack.gradient_wire_bytes", 400),
         ("stack.overlap_p2p", True),
+        ("stack.softmax_matrices", 1000),
     )
     + tuple((f"stack.state.{part}", "stack/state", {part: 40}) for part in STATE),
 )
@@ -363,6 +364,15 @@ EXPERTS = Base(
         ("stack.deduplicated_exchange", True),
     ),
 )
+
+
+def offloaded(folder: Path) -> dict[str, Any]:
+    """Activations in the memory of the host, copied behind all of the passes."""
+    found = of_experts(folder)
+    return found | {"training": found["training"] | {"recompute": ["offload"]}, "stack": {"hidden_offload": 1.0}}
+
+
+OFFLOADED = Base(offloaded, answers.of_study, same(("stack.hidden_offload", 0.0)))
 LOW = Base(low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True)))
 NAMED = Base(
     named,
@@ -396,5 +406,19 @@ PIPED = Base(
 
 JOBS: dict[str, list[Base]] = {
     "phaze.run/1": [RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
-    "phaze.study/1": [STUDY, TIGHT, PLACED, STACKED, SHARED, LOW, NAMED, NAMED_PLACED, PIPED, PRICED, EXPERTS, KEPT],
+    "phaze.study/1": [
+        STUDY,
+        TIGHT,
+        PLACED,
+        STACKED,
+        SHARED,
+        LOW,
+        NAMED,
+        NAMED_PLACED,
+        PIPED,
+        PRICED,
+        EXPERTS,
+        KEPT,
+        OFFLOADED,
+    ],
 }

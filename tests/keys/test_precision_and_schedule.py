@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.library import load_built_stack, load_stack
+from phaze.values import replace
 from tests.conftest import Ran
 from tests.keys.small import preset, run, written
 from tests.search.test_study import SPACE

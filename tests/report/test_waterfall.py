@@ -1,6 +1,5 @@
 """The waterfall: its steps sum to the batch, and each says what it claims to."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from phaze.hardware.library import load_chip, load_cluster, load_core_chip, load
 from phaze.report.view_model import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
 from phaze.search.chips import enumerate_space
+from phaze.values import replace
 from tests.report.runs import made_run
 from tests.search.made import traced_task
 

@@ -1,6 +1,5 @@
 """Small jobs under rules ``cluster``: real decoders by tiny sizes, on real and made clusters and stacks."""
 
-from dataclasses import replace
 from typing import Any
 
 from phaze.evaluate.machine import Machine
@@ -16,6 +15,7 @@ from phaze.placement.problem import RecomputeChoice
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph
 from phaze.search.task import ModelTask, SearchJob, Training, task_of
+from phaze.values import replace
 from tests.search.made import MIB, small_space
 
 GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}

@@ -11,7 +11,7 @@ is, and, were it unmeasured, from the data sheet.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from phaze.evaluate.bands import Kind, bits_of, chip_kind, family_of, layout_of
@@ -24,6 +24,7 @@ from phaze.hardware.stack import Saves, Stack
 from phaze.hardware.trust import chip_trust
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
+from phaze.values import FrozenTable, replace
 from tools.fits.share_fit import Fits
 from tools.fits.sources import left_out, share_is_fitted, source_of, usual_generation
 
@@ -52,8 +53,7 @@ def held_back_stack(job: RunJob, fits: Fits, source: str, memo: Memo) -> Stack:
         return job.stack
     key = (stated, generation)
     share = memo.take(("held back", key, source), lambda: fits.held_back(key, fits.of_source(source)).share)
-    changed = {**dict(job.stack.software_share), generation: share}
-    return replace(job.stack, software_share=tuple(sorted(changed.items())))
+    return replace(job.stack, software_share=FrozenTable({**job.stack.software_share, generation: share}))
 
 
 def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from phaze.evaluate.memo import Memo
-from phaze.hardware.library import read_stack
+from phaze.hardware.library import load_stack
 from phaze.validate.predict import predict
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
@@ -173,7 +173,7 @@ def reached(fits: Fits, bundled: Mapping[Key, tuple[float, float]], memo: Memo) 
 def bundled_constants(fits: Fits) -> dict[Key, tuple[float, float]]:
     """Share and host time of every stack that runs speak for, as its file has them."""
     return {
-        key: (read_stack(key[0]).software_share[key[1]], read_stack(key[0]).host_time) for key in sorted(fits.speaking)
+        key: (load_stack(key[0]).software_share[key[1]], load_stack(key[0]).host_s) for key in sorted(fits.speaking)
     }
 
 

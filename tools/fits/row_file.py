@@ -14,7 +14,7 @@ from phaze.errors import unknown_name
 from phaze.files import is_path
 from phaze.hardware.attention import Generation
 from phaze.hardware.calibration import Load
-from phaze.hardware.files import Name, Text
+from phaze.hardware.keys import Name, Text
 
 BUNDLED = ("products", "attention", "collectives")
 """Files of rows that are bundled, by name."""

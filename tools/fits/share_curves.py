@@ -11,7 +11,7 @@ choices open speak too, priced at the best of them, for some stacks have no othe
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -23,11 +23,12 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import RunJob, job_of
 from phaze.graph.zoo import ZOO
-from phaze.hardware.library import read_stack, stating_stack
+from phaze.hardware.library import load_stack, stating_stack
 from phaze.placement.pipeline import fits
 from phaze.validate.predict import free_choices
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
+from phaze.values import FrozenTable, replace
 from tools.fits.sources import FITTED, OPEN, left_out, share_is_fitted, source_of, usual_generation
 
 Floats = NDArray[np.float64]
@@ -99,7 +100,7 @@ def model_of(run: Mapping[str, Any]) -> str:
 
 def host_is_fitted(stack: str) -> bool:
     """Whether a stack's host time was fitted on runs."""
-    return bool(FITTED.match(read_stack(stack).sources.get("host_time", "")))
+    return bool(FITTED.match(load_stack(stack).sources.get("host_time", "")))
 
 
 def curve_of(of: str, row: MeasuredRun, memo: Memo) -> Curve | None:
@@ -124,7 +125,7 @@ def _fastest(jobs: Sequence[RunJob], generation: str, host_s: float, share: floa
     """Seconds of the fastest plan that fits, or of the fastest."""
     found = []
     for job in jobs:
-        shares = tuple(sorted({**dict(job.stack.software_share), generation: share}.items()))
+        shares = FrozenTable({**job.stack.software_share, generation: share})
         stack = replace(job.stack, software_share=shares, host_s=host_s)
         problem, plan = fixed_plan(replace(job, stack=stack), memo=memo)
         found.append((fits(problem, plan), plan.batch_s))

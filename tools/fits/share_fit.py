@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 
 from phaze.evaluate.bands import family_of
-from phaze.hardware.library import DATED, read_stack
+from phaze.hardware.library import DATED, load_stack
 from tools.fits.share_curves import Curve, Floats, host_is_fitted
 
 BEFORE = 1.0
@@ -71,7 +71,7 @@ class Speaking:
 
 def _hosts(stack: str, curve: Curve) -> Floats:
     if not host_is_fitted(stack):
-        return np.array([read_stack(stack).host_time])
+        return np.array([load_stack(stack).host_s])
     low, high = (round(end / HOST_STEP_S) for end in (curve.hosts[0], curve.hosts[-1]))
     return np.arange(low, high + 1, dtype=np.float64) * np.float64(HOST_STEP_S)
 
@@ -127,8 +127,8 @@ class Fits:
         same = [fit.share for o, fit in others.items() if o[0] == key[0]]
         near = _by_family({o: fit for o, fit in others.items() if o[1] == key[1]})
         shares = same or near or _by_family(others)
-        usual = read_stack(key[0]).software_share.get(key[1], 1.0)
-        return Constants(median(shares) if shares else usual, read_stack(key[0]).host_time)
+        usual = load_stack(key[0]).software_share.get(key[1], 1.0)
+        return Constants(median(shares) if shares else usual, load_stack(key[0]).host_s)
 
 
 def _by_family(found: Mapping[Key, Constants]) -> list[float]:

@@ -8,7 +8,7 @@ that is priced as another. A software share was ``fitted`` on runs if its source
 import re
 
 from phaze.evaluate.run_file import RunJob
-from phaze.hardware.library import read_stack
+from phaze.hardware.library import load_stack
 from phaze.validate.rows import MeasuredRun
 
 # nanotron's sweep ran pipelines, and more than 8 nodes, over a network that broke down (docs/accuracy.md).
@@ -45,5 +45,5 @@ def usual_generation(job: RunJob) -> str | None:
 
 def share_is_fitted(stack: str, generation: str) -> bool:
     """Whether a bundled stack's share on a generation of chips was fitted on runs."""
-    said = read_stack(stack).sources.get(f"software_share.{generation}", "")
+    said = load_stack(stack).sources.get(f"software_share.{generation}", "")
     return bool(FITTED.match(said)) and NO_RUN not in said

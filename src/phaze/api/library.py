@@ -184,17 +184,16 @@ def stacks(name: str | None = None) -> Shown:
         >>> phaze.stacks("megatron-core")["optimizer"]
         'adam'
     """
-    from dataclasses import asdict
-
+    from phaze.documents import plain_value
     from phaze.hardware.bundled import preset_names
-    from phaze.hardware.library import read_stack
+    from phaze.hardware.library import load_stack
 
     if name is not None:
-        file = read_stack(name)
-        document = {**asdict(file.value()), "notes": file.notes, "sources": dict(file.sources)}
-        return Shown(document, sheet(SHEET, "show_stacks", [file.value()], file.notes))
-    found = [read_stack(each).value() for each in preset_names("stacks")]
-    return Shown({"stacks": [asdict(stack) for stack in found]}, sheet(SHEET, "show_stacks", found))
+        stack = load_stack(name)
+        document = {**plain_value(stack), "notes": stack.notes, "sources": dict(stack.sources)}
+        return Shown(document, sheet(SHEET, "show_stacks", [stack], stack.notes))
+    found = [load_stack(each) for each in preset_names("stacks")]
+    return Shown({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "show_stacks", found))
 
 
 @asked

@@ -5,13 +5,13 @@ zb-v and dualpipe-v have two chunks a stage, whether or not they are stated.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import get_args
 
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.stack import PipelineFamily, Stack
 from phaze.placement.plan import Plan
 from phaze.placement.rules import DUALPIPE_V, GPIPE, ONE_F_ONE_B, ZB_H1, ZB_V, Family, interleaved, zb_interleaved
+from phaze.values import replace
 
 FAMILIES: tuple[PipelineFamily, ...] = get_args(PipelineFamily)
 BEST = "best"

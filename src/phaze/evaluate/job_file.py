@@ -5,7 +5,7 @@ and the setting that its times came from.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -32,6 +32,7 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 from phaze.hardware.stack import Optimizer, require_priced
+from phaze.values import replace
 
 # Degrees of a plan that it states where they are more than 1.
 SHARED = ("context", "expert", "expert_tensor")

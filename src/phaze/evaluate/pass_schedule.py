@@ -5,7 +5,7 @@ cluster; the rule is the stack's own unless another is named. The host's launche
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from phaze.errors import InputError, unknown_name
@@ -18,6 +18,7 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.schedule.problem import Problem
 from phaze.schedule.rules import RULE, Rules
+from phaze.values import replace
 
 Pass = Literal["forward", "backward"]
 PASSES: tuple[Pass, ...] = ("forward", "backward")

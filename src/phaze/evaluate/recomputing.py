@@ -6,7 +6,6 @@ plan whose modes are sought ("best") chooses among the efficient unions (:func:`
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 from phaze.errors import InputError, unknown_name
@@ -14,6 +13,7 @@ from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
 from phaze.hardware.chip import Chip
 from phaze.hardware.stack import RecomputeModule, Stack
 from phaze.placement.rules import MODES
+from phaze.values import replace
 
 KNOWN: tuple[str, ...] = get_args(RecomputeModule)
 BEST = "best"

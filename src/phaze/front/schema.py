@@ -8,8 +8,8 @@ from pydantic import Field
 from phaze.documents import Count, Document, Format, check, read_answer
 from phaze.errors import InputError
 from phaze.evaluate.plan_tables import Loose
-from phaze.hardware.files import Text
 from phaze.hardware.formats import Precision
+from phaze.hardware.keys import Text
 from phaze.hardware.stack import PipelineFamily
 from phaze.search.result_file import MOST_NUMBER, ConstantsTable, PlausibilityTable
 

@@ -37,17 +37,8 @@ from phaze.hardware.chip_parts import (
     VectorUnits,
 )
 from phaze.hardware.converted import port_of
-from phaze.hardware.files import (
-    FormatsTable,
-    HostTable,
-    Name,
-    Place,
-    PublishedTable,
-    Sources,
-    Text,
-    UnitPair,
-    Units,
-)
+from phaze.hardware.files import FormatsTable, HostTable, PublishedTable, UnitPair, Units
+from phaze.hardware.keys import Name, Place, Sources, Text
 
 SCHEMA = "phaze.chip/2"
 Side = Annotated[int, Field(gt=0, le=65536)]

@@ -39,13 +39,9 @@ from phaze.hardware.chip_parts import (
 )
 from phaze.hardware.cluster import Cluster, Level, LevelKind, Library
 from phaze.hardware.formats import Ratios
+from phaze.hardware.keys import Name, Sources, Text
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
-# A preset's name, or a path: it holds a slash or ends in .toml or .json.
-Place = Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9._-]*|.*/.*|.*\.(toml|json))$", max_length=400)]
-Text = Annotated[str, Field(min_length=1, max_length=400)]
 Units = Annotated[int, Field(gt=0, le=10**6, strict=True)]
-Sources = dict[str, Text]
 Ratio = Annotated[float, Field(ge=1, le=64)]
 UnitPair = Annotated[tuple[Units, Units], Field(strict=False)]
 

@@ -16,8 +16,7 @@ from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.cluster_chip_file import SCHEMA, ClusterChipFile
 from phaze.hardware.converted import as_clusters
 from phaze.hardware.files import ChipFile, ClusterFile
-from phaze.hardware.stack import Stack, require_built
-from phaze.hardware.stack_file import StackFile
+from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.hardware.technology_files import load_node, load_technology, node_names
 
 CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
@@ -132,20 +131,22 @@ def require_links(chip: Chip, text: str, cluster: Cluster, where: str) -> None:
 
 def load_stack(text: str, reader: Reader = read_text) -> Stack:
     """A software stack by preset name or path."""
-    return read_stack(text, reader).value()
+    raw, where = stack_keys(text, reader)
+    return documents.check(Stack, raw, where)
 
 
-def read_stack(text: str, reader: Reader = read_text) -> StackFile:
-    """A stack's file by preset name or path; one with ``base`` changes single keys of a preset."""
-    if not is_path(text):
+def stack_keys(text: str, reader: Reader = read_text) -> tuple[dict[str, Any], str]:
+    """The keys of a stack's file by preset name or path, and where it lies; one with ``base`` changes single keys of a
+    preset."""
+    if is_path(text):
+        raw, where = reader(text)
+        own = documents.parse(raw, documents.notation_of(text, raw), where)
+    else:
         text = dated_stack(text)
         if text not in preset_names("stacks"):
             raise unknown_name("", "stack", text, preset_names("stacks"))
-        where = f"presets/stacks/{text}.toml"
-        return documents.check(StackFile, _on_base(_preset_stack(text), where), where)
-    raw, where = reader(text)
-    own = documents.parse(raw, documents.notation_of(text, raw), where)
-    return documents.check(StackFile, _on_base(own, where), where)
+        own, where = _preset_stack(text), f"presets/stacks/{text}.toml"
+    return _on_base(own, where), where
 
 
 def dated_stack(text: str) -> str:
@@ -176,7 +177,7 @@ def _preset_stack(name: str) -> dict[str, Any]:
 
 def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:
     """The keys of a stack file laid over those of the preset that its ``base`` names; sources likewise."""
-    base = own.get("base")
+    own, base = with_new_names(own), own.get("base")
     if base is None:
         return own
     if base not in preset_names("stacks"):

@@ -24,7 +24,7 @@ from phaze.files import read_text
 from phaze.hardware.bundled import read
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import chip_areas, full_rate_power
-from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.keys import Name, Sources, Text
 from phaze.hardware.technology import Fab
 
 HOURS_PER_YEAR = 8766.0

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from phaze import documents
 from phaze.documents import BytesPerSecond, Document, FlopPerSecond, Hertz, Mm2, Watts
-from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.keys import Name, Sources, Text
 
 # What is true of every technology here: no term for it.
 UNKNOWN = "the model of area and power sets no limit to clock, wires and heat"

@@ -1,12 +1,67 @@
-"""A software stack: what the training framework fuses, hides and spends, apart from chip and network."""
+"""A software stack: what the training framework fuses, hides and spends, apart from chip and network.
 
-from dataclasses import dataclass
-from typing import Literal
+Every share is between 0 (nothing) and 1 (all).
 
+``fusion``: none (each operator alone), chains (element-wise ones that follow each other become one, as where
+fused kernels are written by hand), elementwise (also reductions and normalisations), full (also epilogues).
+``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
+the weight-gradient products. ``piecewise_collectives``: gathers and scatters of a tensor group are cut into pieces
+that run behind the products next to them. ``hidden_synchronisation``: share of the data-parallel reduction behind
+the backward pass, and of ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, runs
+layer by layer behind the last backward pass, or is that of the first stage alone, as published.
+``scatter_gather``: a tensor group sends each byte between stages once.
+``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
+parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
+``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
+``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
+``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says. ``state``: both by part
+where they are not the usual ones; an update then moves the difference more (:class:`StateBytes`).
+``gradient_wire_bytes``: bytes of a gradient on the wire, 2 or 4; weights go as they are held. ``prefetch``: under
+ZeRO 3 the gathers of weights overlap with the passes of a whole stage, or each with the layer before it, so that
+the weights of two layers are held at once (FSDP2).
+``schedule``: how the operators of a layer may overlap (:func:`require_built`).
+``accumulation_inside``: HBM bytes that the product of a weight's gradient moves for each of its results: 2 where it
+is written, 8 where the product adds it to a 32-bit sum; ``accumulation_apart``: those that adding a microbatch's
+gradient to others moves for a parameter beside that.
+``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
+the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
+``families``: the pipeline schedules that it runs, where it runs 1F1B.
+``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by a chip, the
+process of a generation of chips, or ``any`` (:meth:`share_on`).
+``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it;
+``attention_kernel``: the generation of its fused kernel, whose measured rates count where the chip's family has
+them (:mod:`phaze.hardware.attention`).
+``recipes``: of other precision than 16 bits that it runs, the first of few bits is what ``fp8`` means;
+``low_precision_weights``: weights are held and gathered in the recipe's format alone.
+``overlap_p2p``: transfers of interleaved 1F1B run behind other chunks, as far as these take as long.
+``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
+or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
+logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
+scores of eager attention or all but every second product (:mod:`phaze.graph.saved.modes`).
+``recompute_modules``: parts of a block that it can recompute alone or together, and ``alternate``, every second
+block in full; ``recompute_named``: unions of them that a plan names, offered instead of the efficient ones.
+``hidden_offload``: it can keep activations in the memory of the host, and copies them behind this share of the
+passes of a layer; None: it cannot. ``gradient_buffer_bytes``: bytes for each element of one weight gradient of
+every distinct shape, as where gradients are added inside the product.
+``grouped_share``: what grouped products of experts reach of the rate of other products, by a chip, the process of a
+generation of chips, or ``any``. ``hidden_exchange``: share of the exchanges of experts that runs behind the work of
+another microbatch; ``overlaps_shared_experts``: they run beside the products of shared experts;
+``deduplicated_exchange``: a token is sent to a node once and copied there. ``softmax_matrices``: its softmax kernel
+for eager attention takes multiples of so many attention matrices of a rank; of other counts it runs plain kernels.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from phaze.documents import Count, Document, Format, NonNegative, Positive, Seconds, Share
 from phaze.errors import InputError
 from phaze.hardware.attention import Generation
 from phaze.hardware.chip import Chip
-from phaze.hardware.formats import PLAIN, Precision, Recipes, require_format, resolved
+from phaze.hardware.formats import PLAIN, Precision, require_format, resolved
+from phaze.hardware.keys import Name, ShareByName, Sources, Text
+from phaze.values import FrozenTable, Listed
 
 Fusion = Literal["none", "chains", "elementwise", "full"]
 ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
@@ -24,18 +79,39 @@ Prefetch = Literal["stage", "layer"]
 RecomputeModule = Literal[
     "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
 ]
+FAMILIES: tuple[PipelineFamily, ...] = get_args(PipelineFamily)
+Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
+OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources"})
+"""Keys of a stack's file that answers do not state."""
+SHARES = ("software_share", "grouped_share")
 
 
-@dataclass(frozen=True, slots=True)
-class StateBytes:
+def _less_with_base(schema: dict[str, Any]) -> None:
+    """In the JSON schema of a stack: a file with ``base`` may leave out every key that one without must have."""
+    needed = schema["required"]
+    schema["required"] = ["schema"]
+    schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
+
+
+def _once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+class AttentionTable(Document):
+    """The attention kernel of a stack: eager, or a generation of fused ones."""
+
+    kernel: Generation
+
+
+class StateBytes(Document):
     """Bytes that a stack holds for a parameter, in 16 bits with Adam: its weight, the weight that the optimizer
     updates, the gradient, and the optimizer's two moments; a precision-aware optimizer holds some in fewer."""
 
-    weight: float = 2.0
-    main_weight: float = 4.0
-    gradient: float = 4.0
-    first_moment: float = 4.0
-    second_moment: float = 4.0
+    weight: NonNegative = 2.0
+    main_weight: NonNegative = 4.0
+    gradient: NonNegative = 4.0
+    first_moment: NonNegative = 4.0
+    second_moment: NonNegative = 4.0
 
     @property
     def optimizer(self) -> float:
@@ -48,108 +124,137 @@ class StateBytes:
         return self.gradient + 2 * self.optimizer + self.weight
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """Constants of a framework; every share is between 0 (nothing) and 1 (all).
+class Stack(Document):
+    """A software stack (``phaze.stack/1``)."""
 
-    ``fusion``: none (each operator alone), chains (element-wise ones that follow each other become one, as where
-    fused kernels are written by hand), elementwise (also reductions and normalisations), full (also epilogues).
-    ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
-    the weight-gradient products. ``piecewise_collectives``: gathers and scatters of a tensor group are cut into pieces
-    that run behind the products next to them. ``hidden_synchronisation``: share of the data-parallel reduction behind
-    the backward pass, and of ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, runs
-    layer by layer behind the last backward pass, or is that of the first stage alone, as published.
-    ``scatter_gather``: a tensor group sends each byte between stages once.
-    ``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
-    parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
-    ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
-    ``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
-    ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says. ``state``: both by part
-    where they are not the usual ones; an update then moves the difference more (:class:`StateBytes`).
-    ``gradient_wire_bytes``: bytes of a gradient on the wire, 2 or 4; weights go as they are held. ``prefetch``: under
-    ZeRO 3 the gathers of weights overlap with the passes of a whole stage, or each with the layer before it, so that
-    the weights of two layers are held at once (FSDP2).
-    ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
-    ``accumulation_inside``: HBM bytes that the product of a weight's gradient moves for each of its results: 2 where it
-    is written, 8 where the product adds it to a 32-bit sum; ``accumulation_apart``: those that adding a microbatch's
-    gradient to others moves for a parameter beside that.
-    ``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
-    the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
-    ``families``: the pipeline schedules that it runs, where it runs 1F1B; ``interleaves``: interleaved 1F1B is one.
-    ``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by a chip, the
-    process of a generation of chips, or ``any`` (:meth:`share_on`).
-    ``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it;
-    ``attention_kernel``: the generation of its fused kernel, whose measured rates count where the chip's family has
-    them (:mod:`phaze.hardware.attention`).
-    ``recipes``: of other precision than 16 bits that it runs, the first of few bits is what ``fp8`` means;
-    ``low_precision_weights``: weights are held and gathered in the recipe's format alone.
-    ``overlap_p2p``: transfers of interleaved 1F1B run behind other chunks, as far as these take as long.
-    ``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
-    or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
-    logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
-    scores of eager attention or all but every second product (:mod:`phaze.graph.saved.modes`).
-    ``recompute_modules``: parts of a block that it can recompute alone or together, and ``alternate``, every second
-    block in full; ``recompute_named``: unions of them that a plan names, offered instead of the efficient ones.
-    ``hidden_offload``: it can keep activations in the memory of the host, and copies them behind this share of the
-    passes of a layer; None: it cannot. ``gradient_buffer_bytes``: bytes for each element of one weight gradient of
-    every distinct shape, as where gradients are added inside the product.
-    ``grouped_share``: what grouped products of experts reach of the rate of other products, by a chip, the process of a
-    generation of chips, or ``any``. ``hidden_exchange``: share of the exchanges of experts that runs behind the work of
-    another microbatch; ``overlaps_shared_experts``: they run beside the products of shared experts;
-    ``deduplicated_exchange``: a token is sent to a node once and copied there. ``softmax_matrices``: its softmax kernel
-    for eager attention takes multiples of so many attention matrices of a rank; of other counts it runs plain kernels.
-    """
+    model_config = ConfigDict(json_schema_extra=_less_with_base)
 
-    name: str
-    title: str
+    schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
+    base: Annotated[Name | None, Field(description="a bundled stack, whose keys hold where this file has none")] = None
+    name: Name
+    title: Text
     fusion: Fusion
-    host_s: float
+    host_s: Annotated[Seconds, Field(alias="host_time")]
     hides_tensor_collectives: bool
-    hidden_synchronisation: float
+    hidden_synchronisation: Share
     scatter_gather: bool
-    optimizer_traffic_bytes: float
-    state_bytes: float
-    reserve_bytes: float
+    optimizer_traffic_bytes: NonNegative
+    state_bytes: NonNegative
+    reserve_bytes: Annotated[NonNegative, Field(alias="reserve", description="bytes the framework keeps")]
     schedule: ScheduleRule = "serial"
     precision: Precision = PLAIN
     optimizer: Optimizer = "adam"
     piecewise_collectives: bool = False
     trims_recompute: bool = False
     balances_stages: bool = False
-    gradient_bytes: float = 0.0
-    attention: Kernel = "fused"
+    gradient_bytes: NonNegative = 0.0
+    kernel: Annotated[
+        Kernel | AttentionTable,
+        Field(alias="attention", description="eager, fused, or a table with the kernel that the stack runs"),
+    ] = "fused"
     synchronisation: Synchronisation = "share"
-    families: tuple[PipelineFamily, ...] = ("1f1b", "interleaved")
+    interleaves: Annotated[bool, Field(description="false: interleaved 1F1B is none of its families")] = True
+    families: Annotated[
+        Listed[PipelineFamily],
+        Field(min_length=1, validate_default=True, description="the pipeline schedules that it runs"),
+    ] = Field(default_factory=lambda: ("1f1b", "interleaved"))
     # 4 bytes read and 4 written: gradients are added in 32 bits.
-    accumulation_apart: float = 8.0
+    accumulation_apart: NonNegative = 8.0
     stages: StageRule = "layers"
     pipeline: Pipeline = "1f1b"
-    software_share: tuple[tuple[str, float], ...] = ()
-    saves: Saves = "trace"
-    logit_bytes: float | None = None
-    selective: Selective = "scores"
-    gradient_buffer_bytes: float = 0.0
-    recompute_modules: tuple[RecomputeModule, ...] = ()
-    recompute_named: tuple[str, ...] = ()
-    attention_kernel: Generation | None = None
-    recipes: Recipes = ()
+    software_share: Annotated[
+        ShareByName, Field(description="of the rate products hold on chips of clusters, by chip, process or any")
+    ] = Field(default_factory=FrozenTable)
+    saves: Annotated[Saves, Field(description="what it keeps between the passes: trace, kernels or mincut")] = "trace"
+    logit_bytes: Annotated[
+        NonNegative | None, Field(description="bytes alive for each logit of one microbatch; none: as saves says")
+    ] = None
+    selective: Annotated[Selective, Field(description="what selective recompute reruns")] = "scores"
+    gradient_buffer_bytes: Annotated[
+        NonNegative, Field(description="bytes for each element of one weight gradient of every distinct shape")
+    ] = 0.0
+    recompute_modules: Annotated[
+        Listed[RecomputeModule],
+        AfterValidator(_once),
+        Field(description="parts of a block that it can recompute, or alternate blocks"),
+    ] = Field(default_factory=tuple)
+    recipes: Annotated[
+        Listed[Recipe],
+        Field(description="other precisions that it runs; the first low-precision one is what fp8 means"),
+    ] = Field(default_factory=tuple)
     low_precision_weights: bool = False
     overlap_p2p: bool = False
-    accumulation_inside: float = 2.0
-    state: StateBytes | None = None
-    hidden_offload: float | None = None
-    gradient_wire_bytes: float = 2.0
-    prefetch: Prefetch = "stage"
-    grouped_share: tuple[tuple[str, float], ...] = ()
-    hidden_exchange: float = 0.0
-    overlaps_shared_experts: bool = False
-    deduplicated_exchange: bool = False
-    softmax_matrices: int = 1
+    accumulation_inside: NonNegative = 2.0
+    state: Annotated[
+        StateBytes | None, Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes")
+    ] = None
+    hidden_offload: Annotated[
+        Share | None, Field(description="share of a layer's passes that overlaps transfers of activations to the host")
+    ] = None
+    gradient_wire_bytes: Annotated[Positive, Field(description="bytes of a gradient on the wire, 2 or 4")] = 2.0
+    prefetch: Annotated[Prefetch, Field(description="what ZeRO 3's gathers overlap with: a stage or a layer")] = "stage"
+    grouped_share: Annotated[
+        ShareByName, Field(description="of the rate of other products, by chip, process or any")
+    ] = Field(default_factory=FrozenTable)
+    hidden_exchange: Annotated[Share, Field(description="of the exchanges of experts, behind other work")] = 0.0
+    overlaps_shared_experts: Annotated[bool, Field(description="exchanges overlap shared experts")] = False
+    deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = False
+    softmax_matrices: Annotated[Count, Field(description="attention matrices whose multiples its softmax takes")] = 1
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=FrozenTable)
+    # What a plan names to be recomputed; no file states it.
+    _recompute_named: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, raw: Any) -> Any:
+        return with_new_names(raw)
+
+    @field_validator("families")
+    @classmethod
+    def _in_order(cls, names: tuple[PipelineFamily, ...], info: ValidationInfo) -> tuple[PipelineFamily, ...]:
+        without = () if info.data.get("interleaves", True) else ("interleaved",)
+        return tuple(name for name in FAMILIES if name in names and name not in without)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Stack":
+        if self.optimizer_traffic_bytes and not self.state_bytes:
+            raise ValueError("an optimizer that moves bytes must hold state_bytes")
+        if not self.families:
+            raise ValueError("interleaves = false leaves no family: name another in families")
+        return self
 
     @property
-    def interleaves(self) -> bool:
-        """Whether it can cut the blocks of a stage into chunks (interleaved 1F1B)."""
-        return "interleaved" in self.families
+    def attention(self) -> Kernel:
+        """Whether scores of attention go through memory (eager) or never leave the chip (fused)."""
+        if isinstance(self.kernel, AttentionTable):
+            return "eager" if self.kernel.kernel == "eager" else "fused"
+        return self.kernel
+
+    @property
+    def attention_kernel(self) -> Generation | None:
+        """The generation of its attention kernel; None where the file names none."""
+        return self.kernel.kernel if isinstance(self.kernel, AttentionTable) else None
+
+    @property
+    def recompute_named(self) -> tuple[str, ...]:
+        """Unions of modules that a plan names."""
+        return self._recompute_named
+
+    def as_read(self) -> dict[str, Any]:
+        """The constants as answers and certificates state them, sorted shares as pairs."""
+        document: dict[str, Any] = {}
+        for name in Stack.model_fields:
+            if name == "kernel":
+                document["attention"] = self.attention
+            elif name in SHARES:
+                document[name] = sorted(getattr(self, name).items())
+            elif name not in OF_THE_FILE:
+                document[name] = getattr(self, name)
+            if name == "recompute_modules":
+                document["recompute_named"] = self.recompute_named
+                document["attention_kernel"] = self.attention_kernel
+        return document
 
     @property
     def splits_backward(self) -> bool:
@@ -165,22 +270,17 @@ class Stack:
         """The share of grouped products, in the same way."""
         return _share_of(self.grouped_share, generation)
 
-    def __post_init__(self) -> None:
-        for field in ("host_s", "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "gradient_bytes"):
-            if not 0 <= getattr(self, field) < float("inf"):
-                raise InputError(
-                    f"{self.name}.{field}", f"{getattr(self, field)!r} is out of range", "it must be at least 0"
-                )
-        for field in ("hidden_synchronisation", "hidden_exchange"):
-            if not 0 <= getattr(self, field) <= 1:
-                raise InputError(
-                    f"{self.name}.{field}", f"{getattr(self, field)!r} is out of range", "it must be between 0 and 1"
-                )
+
+def _share_of(shares: Mapping[str, float], generation: tuple[str | None, ...]) -> float:
+    names = [name for name in (*generation, "any") if name is not None and name in shares]
+    return shares[names[0]] if names else 1.0
 
 
-def _share_of(shares: tuple[tuple[str, float], ...], generation: tuple[str | None, ...]) -> float:
-    known = dict(shares)
-    return next((known[name] for name in (*generation, "any") if name in known), 1.0)
+def with_new_names(raw: Any) -> Any:
+    """The keys of a stack's file by today's names: ``accumulation_bytes`` was all of it, apart from the product."""
+    if isinstance(raw, dict) and "accumulation_bytes" in raw and "accumulation_apart" not in raw:
+        return {"accumulation_apart" if key == "accumulation_bytes" else key: raw[key] for key in raw}
+    return raw
 
 
 def require_priced(precision: Precision, stack: Stack, chip: Chip, where: str) -> Precision:
@@ -200,3 +300,6 @@ def require_built(stack: Stack, where: str) -> Stack:
         path = f"{where}: schedule" if where else "schedule"
         raise InputError(path, "'companions' and hides_tensor_collectives = false", "make it true or say 'serial'")
     return stack
+
+
+STACK = Format("phaze.stack/1", Stack, "a training framework's constants")

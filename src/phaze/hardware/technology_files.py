@@ -12,7 +12,7 @@ from phaze.documents import BytesPerSecond, Document, Format, NonNegative, Reade
 from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.bundled import preset_names, read
-from phaze.hardware.files import Name, Sources, Text
+from phaze.hardware.keys import Name, Sources, Text
 from phaze.hardware.technology import Factors, Technology, scaled
 from phaze.hardware.technology_tables import (
     PJ,

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, Document, Format, Mm2, Positive, Share, Watts
 from phaze.hardware.area import RETICLE_MM
-from phaze.hardware.files import Name, Place, Sources, Text
+from phaze.hardware.keys import Name, Place, Sources, Text
 from phaze.search.axes import AxesTable, ClusterAxesTable
 
 CLUSTERS = "phaze.space/2"

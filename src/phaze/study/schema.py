@@ -24,8 +24,8 @@ from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.evaluate.run_plan import RecomputeName
 from phaze.graph.split_context import Way
 from phaze.hardware.calibration import Basis
-from phaze.hardware.files import Name, Text
 from phaze.hardware.formats import Precision
+from phaze.hardware.keys import Name, Text
 from phaze.hardware.stack import Optimizer, PipelineFamily
 from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of

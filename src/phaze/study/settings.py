@@ -5,7 +5,7 @@ counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of whic
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
@@ -47,6 +47,7 @@ from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 from phaze.study.stack import changed_stack
 from phaze.units import Batch
+from phaze.values import replace
 
 GIB = 2**30
 # Context and expert degrees, the ways to share a sequence, and the load of the fullest rank of experts.

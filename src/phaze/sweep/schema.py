@@ -8,7 +8,7 @@ from pydantic import Field
 
 from phaze.documents import Bytes, Count, Document, Format, check, read_answer
 from phaze.errors import InputError
-from phaze.hardware.files import Text
+from phaze.hardware.keys import Text
 from phaze.sweep.run import SWEEP, Best, Model, document_of
 
 # Between the least and the largest of these lie all rates, times and areas that a search gives.

@@ -13,7 +13,7 @@ from phaze.evaluate.run_file import RunJob
 from phaze.files import folder_for, is_path, write_whole
 from phaze.hardware.bundled import read
 from phaze.hardware.files import ChipFile, ClusterFile
-from phaze.hardware.library import read_chip, read_stack
+from phaze.hardware.library import load_stack, read_chip
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted
 
@@ -80,7 +80,7 @@ def _cluster(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source:
 
 def _stack(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:
     name = str(run.get("stack") or job.cluster.stack)
-    file = read_stack(name)
+    file = load_stack(name)
     changed: dict[str, Any] = {}
     sources = {}
     for one in own:

@@ -13,7 +13,7 @@ Both are found by bisection on the plan that the run states; its step and the tr
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from phaze.errors import InputError
@@ -23,6 +23,7 @@ from phaze.placement.plan import Plan
 from phaze.validate.predicted_step import step_works, with_share
 from phaze.validate.profiler_trace import CORES
 from phaze.validate.run_fit import LEAST_SHARE, Fitted, RunFit, bisected
+from phaze.values import replace
 
 PASSES = ("forward", "backward", "weight")
 AFTER = ("synchronisation", "optimizer", "tied")

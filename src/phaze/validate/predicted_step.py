@@ -7,7 +7,7 @@ with m microbatches of a replica and p stages: the mean stage. A product with it
 to those of earlier microbatches counts as vector work; the optimizer is left out of both.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.work import Work
@@ -19,6 +19,7 @@ from phaze.evaluate.run_file import RunJob
 from phaze.hardware.calibration import Basis, Constants
 from phaze.hardware.stack import Stack
 from phaze.validate.kernel_names import KernelClass
+from phaze.values import FrozenTable, replace
 
 COUNTED: tuple[KernelClass, ...] = ("gemm", "attention", "vector")
 
@@ -70,8 +71,8 @@ def class_of_work(work: Work) -> KernelClass | None:
 
 def with_share(setting: Setting, share: float) -> Stack:
     """The stack with another software share on the setting's chip."""
-    shares = {**dict(setting.stack.software_share), setting.chip.name: share}
-    return replace(setting.stack, software_share=tuple(sorted(shares.items())))
+    shares = FrozenTable({**setting.stack.software_share, setting.chip.name: share})
+    return replace(setting.stack, software_share=shares)
 
 
 def _again(layer: RuledLayer, mode: str) -> RuledPass | None:
