@@ -21,6 +21,7 @@ RANKS = {
     "compiled": 0,
     "errors": 0,
     "units": 0,
+    "options": 2,
     "document_faults": 0,
     "documents": 0,
     "files": 0,

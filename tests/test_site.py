@@ -27,7 +27,7 @@ def test_the_site_has_every_page_and_the_reference(site: Path) -> None:
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")}
     assert pages <= {page.stem for page in site.glob("*.html")}
     text = (site / "reference.html").read_text(encoding="utf-8")
-    assert "Tensor-parallel degrees that may be chosen" in text
+    assert "Tensor-parallel degrees (TP) to try" in text
     assert (site / "search" / "search_index.json").is_file()
 
 

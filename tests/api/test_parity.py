@@ -1,10 +1,7 @@
 """Every command that answers a question is a function, and answers the same."""
 
-import ast
-import inspect
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -105,71 +102,6 @@ def test_a_given_plan_is_never_faster_than_the_best() -> None:
     best = api.evaluate("bert-large", "a100-80gb", "selene", **job)
     split = {"tensor": 2, "pipeline": 2, "data": 2, "microbatch": 2}
     assert best.batch_s <= api.evaluate("bert-large", "a100-80gb", "selene", split, **job).batch_s
-
-
-# Options whose parameter has another name, and why; every other has the option's name.
-OTHERWISE: dict[str, dict[str, tuple[str, str]]] = {
-    "compare": {
-        "--chip": ("chips", "several of them"), "--run": ("runs", "several of them"),
-        "--chips": ("rows", "chips= are names"), "--set": ("settings", "set is a type of Python"),
-    },
-    "search": {"--set": ("settings", "set is a type of Python")},
-    "front": {"--set": ("settings", "set is a type of Python")},
-    "sweep": {"--set": ("settings", "set is a type of Python")},
-    "verify": {"--all": ("all_", "all is a function of Python")},
-    "schedule": {"--pass": ("pass_", "pass is a word of Python")},
-    "validate": {"--set": ("sets", "several of them"), "--rows": ("every", "rows= is the file")},
-}  # fmt: skip
-# Defaults that are the command's own, and why.
-ONE_PROCESS = "a process that Python starts runs the script that started it again"
-FOLDER = "a value of Python keeps its folder as long as it lives"
-DEFAULTS = {
-    ("search", "workers"): ONE_PROCESS, ("front", "workers"): ONE_PROCESS, ("sweep", "workers"): ONE_PROCESS,
-    ("search", "out"): FOLDER, ("front", "out"): FOLDER, ("sweep", "out"): FOLDER,
-}  # fmt: skip
-# Parameters that are no option, and why.
-NO_OPTION = {("search", "page"), ("front", "page"), ("sweep", "page")}  # a command always writes its page
-ANSWERING = sorted(name for name in get_command(app).commands if name in phaze.__all__)  # type: ignore[attr-defined]
-
-
-def _options(name: str) -> dict[str, tuple[str, Any]]:
-    """The options of a command by name, each with its parameter and its default; an empty list is none."""
-    found = {}
-    for option in get_command(app).commands[name].params:  # type: ignore[attr-defined]
-        called = next(one for one in option.opts if not one.startswith("-") or one.startswith("--"))
-        if option.name not in ("as_json", "pretty", "help"):
-            found[called] = (option.name, option.default)
-    return found
-
-
-def _plain_default(value: Any) -> Any:
-    return None if value in (None, (), [], "", False, inspect.Parameter.empty) else value
-
-
-@pytest.mark.parametrize("name", ANSWERING)
-def test_a_command_asks_the_function_of_its_name_and_has_no_code(name: str) -> None:
-    command = getattr(import_module(f"phaze.cli.{name}"), name)
-    assert command.asks is getattr(api, name)
-    (body,) = ast.parse(inspect.cleandoc(inspect.getsource(inspect.unwrap(command)))).body
-    assert isinstance(body, ast.FunctionDef)
-    assert len(body.body) == 1 and isinstance(body.body[0], ast.Expr), "more than its help"
-
-
-@pytest.mark.parametrize("name", ANSWERING)
-def test_every_option_is_a_parameter_of_the_same_name_and_default(name: str) -> None:
-    options, parameters = _options(name), dict(inspect.signature(getattr(api, name)).parameters)
-    told = OTHERWISE.get(name, {})
-    assert set(told) <= set(options), "an option that is not there any more"
-    for option, (parameter, default) in options.items():
-        assert parameter == told.get(option, (option.lstrip("-").replace("-", "_"), ""))[0], option
-        if (name, parameter) not in DEFAULTS:
-            assert _plain_default(default) == _plain_default(parameters[parameter].default), option
-        else:
-            assert default != parameters[parameter].default, "no longer an exception"
-    named = {parameter for parameter, _ in options.values()}
-    assert {(name, parameter) for parameter in set(parameters) - named} <= NO_OPTION, (
-        "a parameter that is not an option"
-    )
 
 
 def test_former_names_of_parameters_work_with_a_note() -> None:

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze import __version__
+from phaze.api.values import Shown
 from phaze.cli import answer
+from phaze.cli.command import command
 from phaze.cli.main import app
 from phaze.cli.schema import formats
 from phaze.cli.tour import HIDDEN
@@ -167,13 +169,13 @@ def test_nothing_feasible_is_exit_code_3_with_the_shortage(capsys: pytest.Captur
     own = typer.Typer()
 
     @own.command()
-    @answer.answering
-    def fails() -> answer.Answer:
+    @command
+    def fails() -> Shown:
         raise InfeasibleError("It does not fit.", {"needed_bytes": 3})
 
     @own.command()
-    @answer.answering
-    def breaks() -> answer.Answer:
+    @command
+    def breaks() -> Shown:
         raise RuntimeError("a fault\nof two lines")
 
     assert answer.exit_code_of(own, ["fails", "--json"]) == 3

@@ -13,10 +13,10 @@ from phaze.errors import InputError
 from phaze.evaluate.answer import planned_document, shortage_document
 from phaze.evaluate.bands import memory_band_of
 from phaze.evaluate.headroom import parse_headroom
-from phaze.evaluate.job_file import asked_job
+from phaze.evaluate.job_file import planned_job
 from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan_order import planned as order_of_plans
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.experts import NO_EXPERT_PARALLELISM, notes_of
 from phaze.graph.zoo import load_model
@@ -25,18 +25,18 @@ from phaze.hardware.library import load_stack
 DOCS = Path(__file__).parents[2] / "docs"
 EAGER = {"ideal", "megatron-2021", "megatron-2022", "megatron-deepspeed"}
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 2048}
-JOB = Asked("gpt", GPT, "h100", 4, 8, microbatches=(1,), widths=(1,), zero=0, chunks=(1,), headroom=0.0)
+JOB = Job("gpt", GPT, "h100", 4, 8, microbatch=(1,), tensor=(1,), zero=0, chunks=(1,), headroom=0.0)
 
 # On one device its weights, gradients and optimizer state take about half of the memory.
-LARGE = replace(JOB, sizes={**GPT, "hidden": 4096, "layers": 10}, devices=1, batch=8, microbatches=(4,))
+LARGE = replace(JOB, sizes={**GPT, "hidden": 4096, "layers": 10}, devices=1, batch=8, microbatch=(4,))
 
 
-def planned(asked: Asked) -> dict[str, Any]:
+def planned(asked: Job) -> dict[str, Any]:
     request = request_of(asked)
     found = order_of_plans(request)
     if found.best.plan is None:
         return shortage_document(sought_levers(request, found.candidates), request.setting)
-    return {**planned_document(request, found, None), "job": asked_job(asked, request, found.best)}
+    return {**planned_document(request, found, None), "job": planned_job(asked, request, found.best)}
 
 
 @pytest.mark.parametrize("name", [*sorted(EAGER), "maxtext", "megatron-core", "nanotron", "torchtitan"])

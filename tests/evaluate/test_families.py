@@ -10,7 +10,7 @@ from phaze.evaluate.families import named_family, stack_running, stack_with_fami
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.plan_order import planned
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
@@ -28,8 +28,8 @@ def run(stack: str = "torchtitan-eager", **plan: Any) -> dict[str, Any]:
     return {**RUN, "stack": stack, "plan": {**dict(RUN["plan"]), **plan}}  # type: ignore[call-overload]
 
 
-def asked(stack: str = "torchtitan-eager", **more: Any) -> Asked:
-    return Asked("llama3-8b", None, "a100-80gb", 32, 32, stack=stack, widths=(2,), microbatches=(1,), zero=0, **more)
+def asked(stack: str = "torchtitan-eager", **more: Any) -> Job:
+    return Job("llama3-8b", None, "a100-80gb", 32, 32, stack=stack, tensor=(2,), microbatch=(1,), zero=0, **more)
 
 
 def test_gradients_of_input_and_weights_sum_to_the_backward_pass() -> None:
@@ -111,7 +111,7 @@ def test_what_no_family_runs_is_refused_in_a_sentence(changes: dict[str, Any], s
 def test_a_plan_is_sought_among_the_families_that_are_allowed() -> None:
     found = {}
     for names in (("1f1b",), ("zb-v",), None):
-        request = request_of(asked(families=names))
+        request = request_of(asked(family=names))
         best = planned(request).best
         assert best.plan is not None
         found[names] = best.plan

@@ -11,7 +11,7 @@ from phaze.evaluate.answer import planned_document
 from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_order import planned
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
@@ -22,7 +22,7 @@ SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequen
 
 
 def request(**changes: Any) -> Request:
-    asked = Asked("gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatches=(1, 2), widths=(2, 4), zero=0)
+    asked = Job("gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatch=(1, 2), tensor=(2, 4), zero=0)
     return request_of(replace(asked, **changes))
 
 

@@ -10,7 +10,7 @@ from phaze.cost.work import KnownOperators, works_of
 from phaze.evaluate.known_works import KnownWorks
 from phaze.evaluate.layer_times import keeping_of, rule_of, run_layer
 from phaze.evaluate.plan_order import ranks_of
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.fuse import fuse_graph
 from phaze.graph.fuse.structure import Fusions, Structures
@@ -25,14 +25,14 @@ from phaze.hardware.library import load_chip
 
 # A mixture of experts, plain and in 8 bits; attention of a ring; one-core times beside those of all cores.
 JOBS = (
-    Asked("mixtral-8x7b", None, "h100", 64, 64, widths=(1, 2), microbatches=(1, 2), expert=(1, 4)),
-    Asked("mixtral-8x7b", None, "h100", 64, 64, widths=(2,), microbatches=(2,), expert=(1, 8), precision="fp8"),
-    Asked("llama3-8b", None, "h100", 64, 64, widths=(1, 4), microbatches=(1, 2), contexts=(1, 2)),
-    Asked("bert-large", None, "tpu-v4", 16, 64, cluster="paper-flat", stack="ideal", microbatches=(1, 2)),
+    Job("mixtral-8x7b", None, "h100", 64, 64, tensor=(1, 2), microbatch=(1, 2), expert=(1, 4)),
+    Job("mixtral-8x7b", None, "h100", 64, 64, tensor=(2,), microbatch=(2,), expert=(1, 8), precision="fp8"),
+    Job("llama3-8b", None, "h100", 64, 64, tensor=(1, 4), microbatch=(1, 2), context=(1, 2)),
+    Job("bert-large", None, "tpu-v4", 16, 64, cluster="paper-flat", stack="ideal", microbatch=(1, 2)),
 )
 
 
-def _graphs(asked: Asked) -> Iterator[OperatorGraph]:
+def _graphs(asked: Job) -> Iterator[OperatorGraph]:
     """The passes of every choice of a job, and what its modes of recompute run again."""
     request = request_of(asked)
     machine, seen = request.setting.machine, dict[int, object]()
@@ -48,7 +48,7 @@ def _graphs(asked: Asked) -> Iterator[OperatorGraph]:
 
 
 @pytest.mark.parametrize("asked", JOBS, ids=lambda asked: f"{asked.model}-{asked.precision}")
-def test_operators_of_several_graphs_are_what_they_are_in_each_alone(asked: Asked) -> None:
+def test_operators_of_several_graphs_are_what_they_are_in_each_alone(asked: Job) -> None:
     setting = request_of(asked).setting
     rule, fusion, chips = rule_of(setting.stack), setting.stack.fusion, chip_set([setting.chip])
     fusions, operators = Fusions(), KnownOperators()
@@ -68,7 +68,7 @@ def test_operators_of_several_graphs_are_what_they_are_in_each_alone(asked: Aske
 
 
 @pytest.mark.parametrize("asked", JOBS[:3], ids=lambda asked: f"{asked.model}-{asked.precision}")
-def test_parts_of_layers_of_one_structure_are_those_of_each(asked: Asked) -> None:
+def test_parts_of_layers_of_one_structure_are_those_of_each(asked: Job) -> None:
     request = request_of(asked)
     machine, known, count = request.setting.machine, KnownRegions(Structures()), 0
     for _, models in ranks_of(request):

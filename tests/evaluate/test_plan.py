@@ -10,7 +10,7 @@ from phaze.evaluate.fixed import even_cuts, fixed_plan
 from phaze.evaluate.levers import fixed_levers, sought_levers
 from phaze.evaluate.plan import Request
 from phaze.evaluate.plan_order import planned
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.evaluate.usual_plans import usual_plans
 from phaze.hardware.cluster import grown
@@ -24,7 +24,7 @@ SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequenc
 
 
 def request(**changes: object) -> Request:
-    asked = Asked("gpt", SIZES, "a100-80gb", devices=8, batch=32, microbatches=(1, 4), widths=(1, 2))
+    asked = Job("gpt", SIZES, "a100-80gb", devices=8, batch=32, microbatch=(1, 4), tensor=(1, 2))
     return request_of(replace(asked, **changes))  # type: ignore[arg-type]
 
 
@@ -206,7 +206,7 @@ def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
 
 
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
-    job = request_of(Asked("bert-large", None, "a100-80gb", devices=64, batch=64, microbatches=(1,), widths=(1,)))
+    job = request_of(Job("bert-large", None, "a100-80gb", devices=64, batch=64, microbatch=(1,), tensor=(1,)))
     found = list(candidates(job))
     _, experts = usual_plans(job, as_planned(job, found))
     assert experts is not None

@@ -10,7 +10,7 @@ from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.layers import layer_costs
 from phaze.evaluate.plan import TOLD, Candidate, Request
 from phaze.evaluate.plan_order import passes_bound, planned, ranks_of
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from tests.evaluate.every_choice import every_choice
 
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
@@ -29,21 +29,21 @@ def _random_request(seed: int) -> Request:
         more["expert"] = rng.choice([(1, 2), (1, 2, 4), (4,)])
     stack = rng.choice(["megatron-core", "torchtitan-eager", "torchtitan", *(["megatron-2021"] * (family == "gpt"))])
     if stack != "megatron-2021" and rng.random() < 0.5:
-        more["contexts"] = (1, 2)
-        more["ways"] = rng.choice([None, ("ring",), ("ring", "ulysses")])
+        more["context"] = (1, 2)
+        more["context_way"] = rng.choice([None, ("ring",), ("ring", "ulysses")])
     if rng.random() < 0.3:
         more["zero"] = rng.randrange(4)
     elif "expert" not in more and rng.random() < 0.3:
-        more["shards"] = (2, 4)
-    asked = Asked(
+        more["shard"] = (2, 4)
+    asked = Job(
         family,
         GPT if family == "gpt" else MOE,
         rng.choice(["a100-80gb", "h100"]),
         devices=rng.choice([4, 6, 8, 16]),
         batch=rng.choice([16, 24, 32]),
         stack=stack,
-        widths=rng.choice([(1,), (1, 2), (2, 4)]),
-        microbatches=rng.choice([(1,), (1, 2), (2, 4, 8)]),
+        tensor=rng.choice([(1,), (1, 2), (2, 4)]),
+        microbatch=rng.choice([(1,), (1, 2), (2, 4, 8)]),
         recompute=rng.choice(["best", "best", "none", "full"]),
         headroom=0.0,
         **more,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from phaze.evaluate.request import Asked
+from phaze.evaluate.request import Job
 from phaze.evaluate.what_if import changes
 
 
@@ -18,5 +18,5 @@ from phaze.evaluate.what_if import changes
 )
 def test_only_lengths_that_the_model_has_are_proposed(model: str, sequence: int, labels: list[str]) -> None:
     document = {"batch": 8, "sequence": sequence}
-    groups = {title: rows for title, _, rows in changes(Asked(model, None, "h100", 8, 8), document)}
+    groups = {title: rows for title, _, rows in changes(Job(model, None, "h100", 8, 8), document)}
     assert [row.label for row in groups["Sequence, as many tokens a step"]] == labels

@@ -157,7 +157,7 @@ def test_settings_are_toml_values() -> None:
 
 
 def test_a_search_of_many_models_has_a_short_name() -> None:
-    from phaze.api.opened import settled
+    from phaze.api.load_study import settled
 
     names = [f"a-model-with-a-long-name-{number}" for number in range(8)]
     raw, _ = settled(None, names, [])

@@ -11,10 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from phaze.api.along import compare as compare
-    from phaze.api.along import sweep as sweep
-    from phaze.api.ask import load as load
-    from phaze.api.ask import price as price
     from phaze.api.estimates import estimate as estimate
     from phaze.api.graphs import graph as graph
     from phaze.api.library import chip as chip
@@ -26,6 +22,8 @@ if TYPE_CHECKING:
     from phaze.api.module import Model as Model
     from phaze.api.plans import plan as plan
     from phaze.api.point import evaluate as evaluate
+    from phaze.api.pricing import load as load
+    from phaze.api.pricing import price as price
     from phaze.api.run_values import Compared as Compared
     from phaze.api.run_values import Fronted as Fronted
     from phaze.api.run_values import Searched as Searched
@@ -39,6 +37,8 @@ if TYPE_CHECKING:
     from phaze.api.space import Space as Space
     from phaze.api.studies import front as front
     from phaze.api.studies import search as search
+    from phaze.api.sweeps import compare as compare
+    from phaze.api.sweeps import sweep as sweep
     from phaze.api.tables import calibrate as calibrate
     from phaze.api.tables import validate as validate
     from phaze.api.values import Estimated as Estimated
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # Which module has what.
 HOMES: Final = MappingProxyType(
     {
-        "ask": "load price",
+        "pricing": "load price",
         "library": "chip chips clusters models stacks technologies",
         "module": "Model",
         "estimates": "estimate",
@@ -62,7 +62,7 @@ HOMES: Final = MappingProxyType(
         "point": "evaluate",
         "runs": "explain export report verify",
         "space": "Space",
-        "along": "compare sweep",
+        "sweeps": "compare sweep",
         "studies": "front search",
         "tables": "calibrate validate",
         "run_values": "Compared Fronted Searched Swept",

@@ -14,28 +14,19 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-def launched_job(
-    path: str,
-    model: Mapping[str, Any],
-    chip: str | None,
-    cluster: str | None,
-    stack: str | None,
-    devices: int | None,
-    batch: Any,
-    sequence: int | None,
-    precision: str | None,
-    allow_code: bool,
-) -> "Launched":
-    """The run of a launch file with what the command line says beside it; its optimizer must be the stack's. Code that
-    the file names as its model runs only if ``allow_code``."""
+def launched_job(path: str, model: Mapping[str, Any], stated: Mapping[str, Any]) -> "Launched":
+    """The run of a launch file with the options that are ``stated`` beside it; its optimizer must be the stack's. Code
+    that the file names as its model runs only if ``allow_code`` is among them."""
     from dataclasses import replace
 
     from phaze.export.launch.read import Told, read_launch
     from phaze.graph.supply.permission import require_allowed
     from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 
+    chip, precision, allow_code = stated.get("chip"), stated.get("precision"), stated["allow_code"]
     usual = None if chip is None else load_chip(chip).cluster
-    launched = read_launch(path, Told(model, chip, cluster, stack, devices, batch, sequence), usual)
+    job = [stated.get(key) for key in ("cluster", "stack", "devices", "batch", "sequence")]
+    launched = read_launch(path, Told(model, chip, *job), usual)
     run = launched.run
     named = run.get("stack") or load_cluster(str(run["cluster"]), chip=load_chip(str(run["chip"]))).stack
     software = load_built_stack(str(named))

@@ -1,17 +1,16 @@
 """``phaze.estimate``: what an operator, a collective or every layer of a model takes."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
-from phaze.api.given import asked
+from phaze.api.function import api
 from phaze.api.graphs import length_of
 from phaze.api.values import Estimated, sheet
 from phaze.errors import InputError
+from phaze.options.runs import EstimateOptions
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
-    from phaze.api.module import Model
     from phaze.graph import ir
     from phaze.graph.fuse import Fusion
     from phaze.hardware.calibration import Basis, Load
@@ -21,48 +20,9 @@ if TYPE_CHECKING:
 SHEET = "phaze.report.estimate_sheet"
 
 
-@asked
-def estimate(
-    *,
-    chip: str | None = None,
-    gemm: str | Sequence[int] | None = None,
-    vector: str | tuple[str, int] | tuple[str, int, int] | None = None,
-    collective: str | tuple[str, int | str, int] | None = None,
-    graph: str | Path | None = None,
-    model: "str | Model | None" = None,
-    cluster: str | None = None,
-    tensor: int | None = None,
-    microbatch: int | None = None,
-    sequence: int | str | None = None,
-    attention: Literal["eager", "fused"] | None = None,
-    fusion: Literal["none", "chains", "elementwise", "full"] = "none",
-    basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated",
-    load: Literal["alone", "training"] = "alone",
-    residency: bool = True,
-    fresh: bool = False,
-    precision: str = "bf16",
-) -> Estimated:
+@api
+def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
     """Time of an operator, a collective, or every layer of one rank of a model, as ``phaze estimate``.
-
-    Args:
-        chip: A preset or the path of a chip file; a collective needs none.
-        gemm: A product (batch, m, n, k) or (m, n, k), or ``"1x4096x4096x4096"``. One of ``gemm``, ``vector``,
-            ``collective``, ``graph`` and ``model`` is given.
-        vector: A vector operator (kind, elements) or (kind, elements, rows), or ``"softmax:16777216:4096"``.
-        collective: A collective (kind, bytes, ranks) over a ``cluster``, such as ``("all_reduce", "64MiB", 8)``.
-        graph: A graph's file (``phaze.graph/1``).
-        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
-        cluster: Network of a model's collectives, where ``tensor`` is above 1.
-        tensor: Tensor-parallel degree of the model; default 1, for a graph's file as traced. So are the next three.
-        microbatch: Sequences of a microbatch.
-        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024).
-        attention: ``"eager"`` or ``"fused"``.
-        fusion: What is fused: ``"none"``, ``"chains"``, ``"elementwise"`` or ``"full"``.
-        basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
-        load: ``"alone"``, or ``"training"`` (at the clock that training holds).
-        residency: Operands resident in the global buffer need no HBM access.
-        fresh: Trace your own model again, ignoring the cache.
-        precision: Of a product: ``"bf16"``, ``"fp8"``, ``"mxfp8"``, ...
 
     Returns:
         The estimate: ``time_s`` in seconds; of an operator also bound, mapping, bytes and joules.
@@ -75,7 +35,13 @@ def estimate(
         >>> phaze.estimate(collective=("all_reduce", "64MiB", 8), cluster="selene").time_s > 0
         True
     """
-    given = {"--gemm": gemm, "--vector": vector, "--collective": collective, "--graph": graph, "--model": model}
+    given = {
+        "--gemm": options["gemm"],
+        "--vector": options["vector"],
+        "--collective": options["collective"],
+        "--graph": options["graph"],
+        "--model": options["model"],
+    }
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         seen = " and ".join(named) if named else "nothing"
@@ -84,32 +50,32 @@ def estimate(
         progress.step("phaze estimate")
         from phaze.hardware.library import load_chip, load_cluster
 
-        network = None if cluster is None else load_cluster(cluster)
-        if collective is not None:
+        network = None if options["cluster"] is None else load_cluster(options["cluster"])
+        if options["collective"] is not None:
             if network is None:
                 raise InputError("--collective", "there is no cluster", "add --cluster selene")
-            return _collective(collective, network, basis)
-        if chip is None:
+            return _collective(options["collective"], network, options["basis"])
+        if options["chip"] is None:
             raise InputError(named[0], "there is no chip", "add --chip tpu-v4")
-        device = load_chip(chip)
-        if gemm is not None:
-            return _gemm(gemm, device, basis, load, precision)
-        if precision != "bf16":
-            raise InputError("--precision", f"'{precision}' and no product", "give it with --gemm")
-        if vector is not None:
-            return _vector(vector, device, basis, load)
+        device = load_chip(options["chip"])
+        if options["gemm"] is not None:
+            return _gemm(options["gemm"], device, options["basis"], options["load"], options["precision"])
+        if options["precision"] != "bf16":
+            raise InputError("--precision", f"'{options['precision']}' and no product", "give it with --gemm")
+        if options["vector"] is not None:
+            return _vector(options["vector"], device, options["basis"], options["load"])
         from phaze.graph import store
         from phaze.graph.supply.rank import Rank, rank_of
         from phaze.graph.supply.tracing import OPENING
 
-        if model is None:
-            found = store.load(str(graph))
+        if options["model"] is None:
+            found = store.load(str(options["graph"]))
         else:
-            rank = Rank(tensor, microbatch, length_of(sequence), attention)
+            rank = Rank(options["tensor"], options["microbatch"], length_of(options["sequence"]), options["attention"])
             progress.step(OPENING)
-            found = rank_of(model, rank, fresh, progress.counting("tracing"))
+            found = rank_of(options["model"], rank, options["fresh"], progress.counting("tracing"))
             progress.step("costing operators")
-        return _graph(found, (device, network), basis, fusion, residency)
+        return _graph(found, (device, network), options["basis"], options["fusion"], options["residency"])
 
 
 def whole_field(option: str, text: str) -> int:

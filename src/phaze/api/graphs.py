@@ -1,30 +1,28 @@
 """``phaze.graph``: the operators of one rank of a model."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from phaze.api.given import asked, told
-from phaze.api.opened import announce, with_plan
-from phaze.api.renamed import renamed
+from phaze.api.function import api_renamed
+from phaze.api.load_study import announce, with_plan
 from phaze.api.values import Graphed, sheet
 from phaze.errors import InputError
+from phaze.options.arguments import parsed
+from phaze.options.jobs import ModelSource, Sizes
+from phaze.options.runs import GraphOptions
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
-    from phaze.api.module import Model
     from phaze.graph import ir
     from phaze.graph.sources import Request
     from phaze.report.progress import Progress
-
-Sizes = str | Mapping[str, Any]
 
 
 def length_of(sequence: int | str | None) -> int | None:
     """A sequence as a number; ``"32k"`` is a text for one."""
     from phaze.units import parse_length
 
-    return None if sequence is None else told("--sequence", sequence, parse_length)
+    return None if sequence is None else parsed("--sequence", sequence, parse_length)
 
 
 def sizes_of(family: str, sizes: Sizes, sequence: int | None) -> dict[str, Any]:
@@ -43,41 +41,9 @@ def _former_sizes(model: Any = None, *, sizes: Any, **options: Any) -> dict[str,
     return {**options, str(model): sizes}
 
 
-@renamed(sizes=_former_sizes)
-@asked
-def graph(
-    model: "str | Model | None" = None,
-    *,
-    gpt: Sizes | None = None,
-    llama: Sizes | None = None,
-    tensor: int | None = None,
-    microbatch: int | None = None,
-    sequence: int | str | None = None,
-    attention: Literal["eager", "fused"] | None = None,
-    sequence_parallel: bool = False,
-    fusion: Literal["none", "chains", "elementwise", "full"] = "none",
-    fresh: bool = False,
-    check: bool = False,
-    tp_plan: str | Path | None = None,
-    show_plan: bool = False,
-) -> Graphed:
+@api_renamed(sizes=_former_sizes)
+def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed:
     """The operators of one rank of a model, forward and backward, as ``phaze graph``.
-
-    Args:
-        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`. One of
-            ``model``, ``gpt`` and ``llama`` is given.
-        gpt: Sizes of a Megatron-style decoder: hidden, layers, heads, vocabulary, sequence.
-        llama: Sizes of a Llama-style decoder.
-        tensor: Tensor-parallel degree; 1 if not given, of a graph's file as it was traced. So are the next three.
-        microbatch: Sequences of a microbatch; 1 if not given.
-        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024); the model's if not given.
-        attention: ``"eager"`` (if not given) or ``"fused"``.
-        sequence_parallel: Shard norms and dropouts over the tensor-parallel ranks.
-        fusion: What is fused: ``"none"``, ``"chains"``, ``"elementwise"`` or ``"full"``.
-        fresh: Trace the model again, even where its graph is bundled.
-        check: Instead: the operators that phaze does not support, ``unknown`` of the document.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
-        show_plan: Instead: the tensor-parallel plan of a model that is traced.
 
     Returns:
         The graph: ``document`` (``phaze.graph/1``), and ``model``, the graph itself.
@@ -91,40 +57,48 @@ def graph(
     from phaze.graph import fuse, store
     from phaze.graph.sources import Request
 
-    given = {"--model": model, "--gpt": gpt, "--llama": llama}
+    given = {"--model": model, "--gpt": options["gpt"], "--llama": options["llama"]}
     named = [key for key, value in given.items() if value]
     if len(named) != 1:
         problem = f"{' and '.join(named)} are given together" if named else "no model is given"
         raise InputError("", problem, "give one of --model, --gpt, --llama")
-    for option, value in (("--tensor", tensor), ("--microbatch", microbatch)):
+    for option, value in (("--tensor", options["tensor"]), ("--microbatch", options["microbatch"])):
         if value is not None and value < 1:
             raise InputError(option, f"{value} is out of range", "it must be at least 1")
-    length, family = length_of(sequence), "" if model else named[0].removeprefix("--")
+    length, family = length_of(options["sequence"]), "" if model else named[0].removeprefix("--")
     with on_standard_error() as progress:
         progress.step("phaze graph")
         request = Request(
-            model=with_plan(model, None if tp_plan is None else str(tp_plan)) if isinstance(model, str) else "",
+            model=with_plan(model, None if options["tp_plan"] is None else str(options["tp_plan"]))
+            if isinstance(model, str)
+            else "",
             family=family,
-            sizes=sizes_of(family, gpt or llama or "", length) if family else None,
-            tensor=1 if tensor is None else tensor,
-            microbatch=1 if microbatch is None else microbatch,
+            sizes=sizes_of(family, options["gpt"] or options["llama"] or "", length) if family else None,
+            tensor=1 if options["tensor"] is None else options["tensor"],
+            microbatch=1 if options["microbatch"] is None else options["microbatch"],
             sequence=length,
-            attention=attention or "eager",
-            sequence_parallel=sequence_parallel,
-            fresh=fresh,
+            attention=options["attention"] or "eager",
+            sequence_parallel=options["sequence_parallel"],
+            fresh=options["fresh"],
         )
-        if check:
+        if options["check"]:
             return _checked(request)
-        if show_plan:
+        if options["show_plan"]:
             return _planned(request.model or family)
-        own = rank_asked(model, (tensor, microbatch, length, attention), sequence_parallel or None, request, progress)
-        found = fuse.fuse(own, fusion)
+        own = rank_asked(
+            model,
+            (options["tensor"], options["microbatch"], length, options["attention"]),
+            options["sequence_parallel"] or None,
+            request,
+            progress,
+        )
+        found = fuse.fuse(own, options["fusion"])
     document = store.document_of(found)
     return Graphed(document, sheet("phaze.report.graph_sheet", "show_graph", document), found)
 
 
 def rank_asked(
-    model: "str | Model | None",
+    model: ModelSource,
     at: "tuple[int | None, int | None, int | None, Literal['eager', 'fused'] | None]",
     spread: bool | None,
     request: "Request",

@@ -1,22 +1,21 @@
 """The commands that list what is bundled, as functions."""
 
-from typing import Any
+from typing import Annotated, Any, Unpack
 
-from phaze.api.given import asked
+from phaze.api.function import api
 from phaze.api.values import Sheeted, Shown, sheet
 from phaze.errors import InputError
+from phaze.options.option import Option
+from phaze.options.runs import ChipsOptions
 
 SHEET = "phaze.report.library_sheet"
 # How a source begins that nobody can look up.
 UNREAD = ("assumed:", "recalled:", "derived:")
 
 
-@asked
-def models(name: str | None = None) -> Shown:
+@api
+def models(name: Annotated[str | None, Option("One of the named models.", argument=True)] = None) -> Shown:
     """The built-in models, or one, as ``phaze models``.
-
-    Args:
-        name: One of them.
 
     Returns:
         Layers, hidden size, parameters, sequence and tensor-parallel degrees.
@@ -47,15 +46,14 @@ def _model(name: str) -> dict[str, Any]:
     return {**row, "parameters": load_model(name).parameters, "shipped_widths": shipped, "experts": experts}
 
 
-@asked
-def chips(name: str | None = None, *, space: str | None = None, count: bool = False, terms: str = "default") -> Shown:
+@api
+def chips(
+    name: Annotated[
+        str | None, Option("A preset, or the path of a chip file (- for standard input).", argument=True)
+    ] = None,
+    **options: Unpack[ChipsOptions],
+) -> Shown:
     """The bundled chips, or one, as ``phaze chips``; :func:`phaze.chip` also changes one.
-
-    Args:
-        name: A preset or the path of a chip file.
-        space: Instead of chips by name those of a space, a preset or a file: :class:`phaze.Space` walks them.
-        count: With ``space``: the number of chips and of distinct components.
-        terms: Prices, lifetime and carbon intensities: a preset or a file.
 
     Returns:
         Parts, areas in mm2, powers in W, costs in USD.
@@ -65,15 +63,15 @@ def chips(name: str | None = None, *, space: str | None = None, count: bool = Fa
         >>> "h100" in [chip["name"] for chip in phaze.chips()["chips"]]
         True
     """
-    if space is not None:
+    if options["space"] is not None:
         if name is not None:
             raise InputError("--space", f"the chip '{name}' is given too", "give either a chip or a space")
-        if not count:
+        if not options["count"]:
             raise InputError("--space", "there is nothing to show of a whole space but its size", "add --count")
-        return _counted(space)
-    if count:
+        return _counted(options["space"])
+    if options["count"]:
         raise InputError("--count", "there is no space to count", "add --space paper")
-    return _listed_chips(terms) if name is None else _sheeted(name, {}, terms)
+    return _listed_chips(options["terms"]) if name is None else _sheeted(name, {}, options["terms"])
 
 
 def _counted(space: str) -> Shown:
@@ -114,14 +112,18 @@ def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     return Sheeted(document, draw, found.chip)
 
 
-@asked
-def chip(name: str, **changes: Any) -> Sheeted:
+@api
+def chip(
+    name: Annotated[str, Option("A preset or the path of a chip file.")],
+    **changes: Annotated[
+        Any,
+        Option(
+            "Keys of the chip's file, a table's one by one; a number given for a table is its count.",
+            python='``clock="1.5 GHz", clusters={"count": 66}``, ``tensor_cores=16``.',
+        ),
+    ],
+) -> Sheeted:
     """A chip with its area, power and cost, as ``phaze chips NAME``, or another one that differs from it.
-
-    Args:
-        name: A preset or the path of a chip file.
-        changes: Keys of the chip's file, a table's one by one (``clock="1.5 GHz", clusters={"count": 66}``); a number
-            given for a table is its count (``tensor_cores=16``).
 
     Returns:
         Its sheet; areas in mm2, powers in W, costs in USD. ``chip`` is the chip itself.
@@ -135,12 +137,13 @@ def chip(name: str, **changes: Any) -> Sheeted:
     return _sheeted(name, changes, "default")
 
 
-@asked
-def clusters(name: str | None = None) -> Shown:
+@api
+def clusters(
+    name: Annotated[
+        str | None, Option("A preset, or the path of a cluster file (- for standard input).", argument=True)
+    ] = None,
+) -> Shown:
     """The bundled clusters, or one, as ``phaze clusters``.
-
-    Args:
-        name: A preset or the path of a cluster file.
 
     Returns:
         Levels with bandwidths in bytes/s and latencies in s.
@@ -169,12 +172,13 @@ def clusters(name: str | None = None) -> Shown:
     return Shown({"clusters": [plain(one) for one in found]}, sheet(SHEET, "show_clusters", found))
 
 
-@asked
-def stacks(name: str | None = None) -> Shown:
+@api
+def stacks(
+    name: Annotated[
+        str | None, Option("A preset, or the path of a stack file (- for standard input).", argument=True)
+    ] = None,
+) -> Shown:
     """The bundled software stacks, or one, as ``phaze stacks``.
-
-    Args:
-        name: A preset or the path of a stack file.
 
     Returns:
         What a stack fuses, overlaps and saves; times in s, state in bytes.
@@ -196,12 +200,13 @@ def stacks(name: str | None = None) -> Shown:
     return Shown({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "show_stacks", found))
 
 
-@asked
-def technologies(name: str | None = None) -> Shown:
+@api
+def technologies(
+    name: Annotated[
+        str | None, Option("A preset, or the path of a technology file (- for standard input).", argument=True)
+    ] = None,
+) -> Shown:
     """The bundled process technologies, or one, as ``phaze technologies``.
-
-    Args:
-        name: A preset or the path of a technology file.
 
     Returns:
         Areas in mm2, energies in J, wafer prices in USD, each with its source.

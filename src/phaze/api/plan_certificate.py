@@ -99,12 +99,12 @@ def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
     problem.json: a claim that is silent on a restriction."""
     from phaze.errors import PhazeError
     from phaze.evaluate.request import request_of
-    from phaze.evaluate.restrictions import asked_again
+    from phaze.evaluate.restrictions import restated_job
     from phaze.graph import store
     from phaze.search.plan_certificate import head_of, ranks
 
     try:
-        request = request_of(asked_again(document["job"]))
+        request = request_of(restated_job(document["job"]))
     except PhazeError as fault:
         gone = _missing(document["job"])
         return [f"{PLAN}: its job cannot be planned anew ({fault})"] if gone is None else []

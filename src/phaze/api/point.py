@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from phaze.api.ask import price
 from phaze.api.module import Model
 from phaze.api.plans import plan as best_plan
+from phaze.api.pricing import price
 from phaze.api.values import Planned
 from phaze.errors import InputError
 

@@ -3,19 +3,21 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack
 
-from phaze.api.given import asked
+from phaze.api.function import api
 from phaze.api.graphs import length_of
-from phaze.api.opened import announce, with_plan
+from phaze.api.load_study import announce, with_plan
 from phaze.api.values import NothingFitsError, Placed, Scheduled
 from phaze.errors import InputError, PhazeError, one_line
+from phaze.options.jobs import Source, TimelineOptions
+from phaze.options.option import Option
+from phaze.options.runs import ScheduleOptions
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from phaze.api.module import Model
     from phaze.placement.plan import Plan
     from phaze.placement.problem import Problem as PlacementProblem
     from phaze.placement.shortage import Shortage
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from phaze.schedule.problem import Problem, Schedule
     from phaze.schedule.solve import Known
 
-Source = str | Path | Mapping[str, Any]
 Sources = Source | Sequence[Source]
 T = TypeVar("T")
 # A file, its problem and the answer, and the answer's document.
@@ -63,14 +64,21 @@ def _drawn(answers: Sequence[Answered], show: Callable[..., None]) -> "Callable[
     return draw
 
 
-@asked
-def place(profile: Sources, *, perfetto: str | Path | None = None) -> Placed:
+@api
+def place(
+    profile: Annotated[
+        Sources,
+        Option(
+            "Profiles of layers and devices (phaze.profile/1); - reads one from standard input.",
+            argument=True,
+            repeatable=True,
+            python="A file, its values, or a list of them; of a list the value is the first, ``more`` the rest, and "
+            'what cannot be used is ``{"error": ...}``.',
+        ),
+    ],
+    **options: Unpack[TimelineOptions],
+) -> Placed:
     """The fastest split of measured layers over devices, proved, as ``phaze place``.
-
-    Args:
-        profile: Layers and devices (``phaze.profile/1``): a file, its values, or a list of them; of a list the value is
-            the first, ``more`` the rest, and what cannot be used is ``{"error": ...}``.
-        perfetto: A file for the timeline, for ui.perfetto.dev.
 
     Returns:
         The placement: ``batch_s`` in seconds, and its stages.
@@ -94,8 +102,10 @@ def place(profile: Sources, *, perfetto: str | Path | None = None) -> Placed:
         progress.step("phaze place")
         answers, documents = _each(profile, _placed, "placing profiles", progress)
     short = [found for _, _, found, _ in answers if isinstance(found, Shortage)]
-    if perfetto is not None:
-        write_trace(perfetto, [(where, problem, found) for where, problem, found, _ in answers if found not in short])
+    if options["perfetto"] is not None:
+        write_trace(
+            options["perfetto"], [(where, problem, found) for where, problem, found, _ in answers if found not in short]
+        )
 
     def show(console: "Console", where: str, problem: "PlacementProblem", found: "Plan | Shortage") -> None:
         from phaze.report.plan_sheet import show_answer
@@ -137,50 +147,20 @@ def write_trace(path: str | Path, plans: "Sequence[tuple[str, PlacementProblem, 
     write_whole(Path(path), dumps(plan_trace(plans)) + "\n")
 
 
-@asked
+@api
 def schedule(
-    operators: Sources | None = None,
-    *,
-    model: "str | Model | None" = None,
-    chip: str | None = None,
-    layer: str | None = None,
-    pass_: Literal["forward", "backward"] | None = None,
-    cluster: str | None = None,
-    stack: str | None = None,
-    rules: str | None = None,
-    tensor: int | None = None,
-    microbatch: int | None = None,
-    sequence: int | str | None = None,
-    attention: Literal["eager", "fused"] | None = None,
-    sequence_parallel: bool = False,
-    basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated",
-    scheduler: Literal["exact", "list", "cpsat", "ilp"] = "exact",
-    perfetto: str | Path | None = None,
-    tp_plan: str | Path | None = None,
-    fresh: bool = False,
+    operators: Annotated[
+        Sources | None,
+        Option(
+            "Operators (phaze.operators/1); - reads one from standard input.",
+            argument=True,
+            repeatable=True,
+            python="A file, its values, or a list of them. One of ``operators`` and ``model`` is given.",
+        ),
+    ] = None,
+    **options: Unpack[ScheduleOptions],
 ) -> Scheduled:
     """The least makespan of operators on one chip, with a proof, as ``phaze schedule``.
-
-    Args:
-        operators: A file (``phaze.operators/1``), its values, or a list of them. One of ``operators`` and ``model`` is
-            given.
-        model: A built-in name, ``"own.py:build"``, a ``config.json``, a graph's file, or a :class:`phaze.Model`.
-        chip: A preset or the path of a chip file, for a model.
-        layer: The layer's name; without it the most repeated one.
-        pass_: ``"forward"`` or ``"backward"``; without it both: the value is the forward pass, ``more`` has the other.
-        cluster: Network of the collectives, a preset or path; default: that of the chip.
-        stack: The training framework; default: that of the cluster.
-        rules: The rules of scheduling; without them those of the stack.
-        tensor: Tensor-parallel degree.
-        microbatch: Sequences of a microbatch.
-        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024).
-        attention: ``"eager"`` or ``"fused"``; without it the stack's.
-        sequence_parallel: Shard norms and dropouts over the tensor-parallel ranks.
-        basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
-        scheduler: ``"exact"``, ``"list"`` (states its gap), ``"cpsat"``, or ``"ilp"`` (the published program).
-        perfetto: A file for the timeline, for ui.perfetto.dev.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
-        fresh: Trace the model again, ignoring the cache.
 
     Returns:
         The schedule: ``makespan_s`` in seconds, ``lower_bound_s`` and every operator's start.
@@ -191,7 +171,7 @@ def schedule(
         >>> layer["optimal"], layer.makespan_s >= layer["lower_bound_s"]
         (True, True)
     """
-    if (model is None) == (not operators):
+    if (options["model"] is None) == (not operators):
         remedy = "e.g. --model llama2-7b --chip tpu-v4"
         raise InputError("schedule", "give either files of operators or --model", remedy)
     with on_standard_error() as progress:
@@ -201,9 +181,9 @@ def schedule(
         known: Known = {}
         if operators:
             answers, documents = _each(
-                operators, lambda source: _scheduled(source, scheduler, known), "scheduling files", progress
+                operators, lambda source: _scheduled(source, options["scheduler"], known), "scheduling files", progress
             )
-        elif chip is None:
+        elif options["chip"] is None:
             raise InputError("--model", "there is no chip", "add --chip tpu-v4")
         else:
             from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
@@ -211,27 +191,40 @@ def schedule(
             from phaze.graph.supply.supply import GraphFile, supply_of
             from phaze.graph.supply.tracing import OPENING
 
-            place = with_plan(model, None if tp_plan is None else str(tp_plan)) if isinstance(model, str) else ""
-            length, setting = length_of(sequence), setting_of(chip, cluster, stack, basis, rules)
+            place = (
+                with_plan(options["model"], None if options["tp_plan"] is None else str(options["tp_plan"]))
+                if isinstance(options["model"], str)
+                else ""
+            )
+            length, setting = (
+                length_of(options["sequence"]),
+                setting_of(options["chip"], options["cluster"], options["stack"], options["basis"], options["rules"]),
+            )
             progress.step(OPENING)
-            own = supply_of(place, allow_code=True, fresh=fresh) if model is None or isinstance(model, str) else model
-            kernels = attention or (None if isinstance(own, GraphFile) else setting.stack.attention)
-            rank = Rank(tensor, microbatch, length, kernels, sequence_parallel or None)
+            own = (
+                supply_of(place, allow_code=True, fresh=options["fresh"])
+                if options["model"] is None or isinstance(options["model"], str)
+                else options["model"]
+            )
+            kernels = options["attention"] or (None if isinstance(own, GraphFile) else setting.stack.attention)
+            rank = Rank(options["tensor"], options["microbatch"], length, kernels, options["sequence_parallel"] or None)
             traced = rank_of(own, rank, watch=progress.counting("tracing"))
             progress.clear()
             if place:
                 announce(place, length)
             progress.step("scheduling operators")
-            passes = layer_passes(traced, layer, PASSES if pass_ is None else (pass_,), setting)
-            found = [solve(one.problem, scheduler, known=known) for one in passes]
+            passes = layer_passes(
+                traced, options["layer"], PASSES if options["pass_"] is None else (options["pass_"],), setting
+            )
+            found = [solve(one.problem, options["scheduler"], known=known) for one in passes]
             documents = [{**own.document(), "of": one.of} for one, own in zip(passes, found, strict=True)]
             answers = [(one.title, one.shown, own, {}) for one, own in zip(passes, found, strict=True)]
-    if perfetto is not None:
+    if options["perfetto"] is not None:
         from phaze.documents import dumps
         from phaze.files import write_whole
         from phaze.report.trace import schedule_trace
 
-        write_whole(Path(perfetto), dumps(schedule_trace([answer[:3] for answer in answers])) + "\n")
+        write_whole(Path(options["perfetto"]), dumps(schedule_trace([answer[:3] for answer in answers])) + "\n")
 
     def show(console: "Console", where: str, problem: "Problem", found: "Schedule") -> None:
         from phaze.report.gantt import show_schedule

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from phaze.api.opened import settled
+from phaze.api.load_study import settled
 from phaze.api.values import Sheeted, Shown
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
@@ -25,7 +25,7 @@ from phaze.search.task import tasks_for
 from phaze.study.load import question_of, study_of
 
 if TYPE_CHECKING:
-    from phaze.api.opened import Study
+    from phaze.api.load_study import Study
 
 
 class Space:

@@ -1,16 +1,16 @@
 """The commands that search a study, as functions: search and front."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from phaze.api.given import asked, shards
-from phaze.api.opened import asked_study, settled, study_settings, traced
-from phaze.api.renamed import renamed
+from phaze.api.function import api
+from phaze.api.load_study import asked_study, settled, study_settings, traced
 from phaze.api.run_values import Fronted, Searched, searched, write_page
 from phaze.api.values import identified, sheet
+from phaze.options.studies import FrontOptions, SearchOptions, Study
 from phaze.report.progress import on_standard_error
 
 ENDED = "This run had ended: its folder has the answer, and nothing was searched again; phaze verify checks it."
@@ -19,7 +19,7 @@ PAGE = "report.html"
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from phaze.api.opened import Models, Study
+    from phaze.api.load_study import Study
     from phaze.front.run import FrontProgress
     from phaze.report.progress import Progress
 
@@ -54,61 +54,9 @@ def _ended(out: str | Path, raw: Mapping[str, Any], page: bool) -> Searched | No
     return None if known is None else searched(known, folder, None, ENDED)
 
 
-@renamed(time_s="time")
-@asked
-def search(
-    study: "Study | None" = None,
-    *,
-    model: "Models | None" = None,
-    out: str | Path | None = None,
-    settings: Sequence[str] = (),
-    workers: int = 1,
-    engine: str = "local",
-    address: str | None = None,
-    time: float | None = None,
-    gap: float | None = None,
-    rules: str | None = None,
-    attention: str | None = None,
-    precision: str | None = None,
-    shard: str | int | Sequence[int] | None = None,
-    headroom: str | float | None = None,
-    devices: int | None = None,
-    batch: int | str | None = None,
-    sequence: int | str | None = None,
-    tokens: int | str | None = None,
-    terms: str | None = None,
-    tp_plan: str | Path | None = None,
-    fresh: bool = False,
-    allow_code: bool = False,
-    page: bool = False,
-) -> Searched:
+@api
+def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
     """The best chip and plan together, with a certificate, as ``phaze search``.
-
-    Args:
-        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also be among a study's values.
-        model: Instead of a study, a model or several of them.
-        out: The folder, ``{name}`` in it being the study's name; without it a temporary one, removed with the value.
-        settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Worker processes; 0: one for each core.
-        engine: ``"local"``, processes of this machine, or ``"ray"``, a Ray cluster.
-        address: With ``"ray"``: ``"auto"`` (the cluster of this machine), ``"local"``, or ``"HOST:PORT"``.
-        time: Time limit in seconds; then the best so far is the answer, with its proved gap.
-        gap: Relative gap to prove, 0.001 for 0.1 %; default: the study's.
-        rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
-        attention: ``"eager"``, ``"fused"`` or ``"best"``; without it as the stack runs it.
-        precision: ``"bf16"``, ``"fp8"`` or a recipe that stack and space have; without it the stack's.
-        shard: Hybrid sharding: over how many of the ranks with the same weights state is sharded, 0 or ``"all"``: all.
-        headroom: Share of memory that is left free, ``0.06`` or ``"6%"``.
-        devices: Number of devices.
-        batch: Global batch in sequences, or ``"4M-tokens"``.
-        sequence: Sequence length in tokens, or ``"32k"`` (k = 1024).
-        tokens: Tokens to train on, or ``"15T"``: adds days, cost, energy and carbon.
-        terms: A file ``phaze.ownership/1`` with the prices for ``tokens``.
-        tp_plan: A tensor-parallel plan (``phaze.tensor-plan/1``) of your own model.
-        fresh: Trace your own models again, ignoring the cache.
-        allow_code: Let the study name Python code as a model, which then runs.
-        page: Write its page, report.html, into the folder too.
 
     Returns:
         The run: ``chip``, ``models``, ``gap``, ``frame()`` of every chip, ``page()``.
@@ -124,31 +72,28 @@ def search(
         >>> run.gap <= 0.01, run.chip["tensor_cores"] > 0
         (True, True)
     """
-    chosen = study_settings(
-        settings, rules=rules, gap=gap, attention=attention, precision=precision, shard=shards(shard),
-        headroom=headroom, devices=devices, batch=batch, sequence=sequence, tokens=tokens, terms=terms,
-    )  # fmt: skip
+    chosen = study_settings(options, SearchOptions)
     with on_standard_error() as progress:
         progress.step("phaze search")
         began = monotonic()
         from phaze.hardware.write import toml_text
 
-        tensor_plan = None if tp_plan is None else str(tp_plan)
-        asked_for, origin = asked_study(study, model, chosen, tensor_plan, allow_code)
-        ended = None if out is None else _ended(out, asked_for, page)
+        tensor_plan = None if options["tp_plan"] is None else str(options["tp_plan"])
+        asked_for, origin = asked_study(study, options["model"], chosen, tensor_plan, options["allow_code"])
+        ended = None if options["out"] is None else _ended(options["out"], asked_for, options["page"])
         if ended is not None:
             return ended
         from phaze.search.finished import finished_in
         from phaze.study.load import question_of, study_of
 
-        raw = traced(asked_for, origin, fresh, progress)
+        raw = traced(asked_for, origin, options["fresh"], progress)
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
-        folder, kept = folder_of(out, checked.name)
+        folder, kept = folder_of(options["out"], checked.name)
         question = question_of(checked, reader=origin.reader)
         papers = question.papers(toml_text(raw))
         known = finished_in(folder, papers, question.job.digest)
-        if known is not None and (not page or (folder / PAGE).is_file()):
+        if known is not None and (not options["page"] or (folder / PAGE).is_file()):
             return searched(known, folder, kept, ENDED)
         loaded_s = monotonic() - began
         from dataclasses import replace
@@ -159,56 +104,25 @@ def search(
         from phaze.search.folder import run_in
         from phaze.search.progress_file import ProgressFile, both
 
-        job = replace(question.job, limit_s=left_of(time, began))
+        job = replace(question.job, limit_s=left_of(options["time"], began))
         progress.step("bounding every chip of the space")
-        with engine_of(engine, address, workers, os.cpu_count() or 1) as crew:
+        with engine_of(options["engine"], options["address"], options["workers"], os.cpu_count() or 1) as crew:
             watched = ProgressFile(folder)
             done = run_in(folder, papers, job, crew, both(shown_on(progress), watched.watch))
             watched.end()
         work = done.state.known.sentence
-        if time is not None and done.state.stopped:  # the page takes its own time
-            work = f"{_stopped(time, loaded_s, folder)} {work}"
+        if options["time"] is not None and done.state.stopped:  # the page takes its own time
+            work = f"{_stopped(options['time'], loaded_s, folder)} {work}"
         run = searched(done.document, folder, kept, work, not done.state.stopped)
-        if page and not (time is not None and done.state.stopped):
+        if options["page"] and not (options["time"] is not None and done.state.stopped):
             progress.step("writing the page")
             write_page(folder, folder / PAGE, question, done.state.known.solved)
     return run
 
 
-@asked
-def front(
-    study: "Study | None" = None,
-    *,
-    model: "Models | None" = None,
-    of: str | Sequence[str],
-    within: Sequence[str] = (),
-    gap: float = 0.0,
-    out: str | Path | None = None,
-    settings: Sequence[str] = (),
-    workers: int = 1,
-    time: float | None = None,
-    rules: str | None = None,
-    fresh: bool = False,
-    allow_code: bool = False,
-    page: bool = False,
-) -> Fronted:
+@api
+def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
     """The Pareto front of two or three metrics, each design with a certificate, as ``phaze front``.
-
-    Args:
-        study: A file (``phaze.study/1``), its values, or a model with everything at its default: a name,
-            ``"own.py:build"`` or a :class:`phaze.Model`, which may also be among a study's values.
-        model: Instead of a study, a model or several of them.
-        of: Two or three of throughput, area, power, price, embodied, energy, cost, carbon.
-        within: Limits on metrics, such as ``"power=300"`` (W).
-        gap: Relative gap to which each design is proved, 0.01 for 1 %; 0 is exact.
-        out: The folder, ``{name}`` in it being the study's name; without it a temporary one, removed with the value.
-        settings: Changes to the study, such as ``"training.batch=2048"``.
-        workers: Worker processes; 0: one for each core.
-        time: Time limit in seconds; then the designs so far are the answer.
-        rules: Set of defaults, ``"cluster"`` or ``"icml24"``; default: the study's.
-        fresh: Trace your own models again, ignoring the cache.
-        allow_code: Let the study name Python code as a model, which then runs.
-        page: Write its page, front.html, into the folder too.
 
     Returns:
         The front: ``points``, ``frame()``, ``page()``.
@@ -232,20 +146,22 @@ def front(
         from phaze.search.deadline import left_of
         from phaze.study.load import question_of, study_of
 
-        chosen = study_settings(settings, rules=rules, gap=gap)
-        raw, origin = settled(study, model, chosen, fresh, progress, allow_code=allow_code)
+        chosen = study_settings(options, FrontOptions)
+        raw, origin = settled(
+            study, options["model"], chosen, options["fresh"], progress, allow_code=options["allow_code"]
+        )
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
-        weighed = asked_of(of, within)
-        folder, kept = folder_of(out, checked.name)
+        weighed = asked_of(options["of"], options["within"])
+        folder, kept = folder_of(options["out"], checked.name)
         question = question_of(checked, reader=origin.reader).fronted(weighed.document())
-        job = replace(question.job, limit_s=left_of(time, began))
-        processes = workers or os.cpu_count() or 1
+        job = replace(question.job, limit_s=left_of(options["time"], began))
+        processes = options["workers"] or os.cpu_count() or 1
         done = front_in(folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress))
         work = f"{done.opened:,} were evaluated. {done.work}"
         draw = sheet("phaze.front.sheet", "show_front", done.document, str(folder), work)
         front = identified(Fronted(done.document, draw, folder, kept), folder)
-        if page:
+        if options["page"]:
             front.page()
     return front
 

@@ -1,43 +1,27 @@
 """The commands that set our figures beside measured ones, as functions: validate and calibrate."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Unpack
 
-from phaze.api.given import asked
+from phaze.api.function import api
 from phaze.api.values import Shown
 from phaze.errors import InputError
+from phaze.options.option import Option
+from phaze.options.runs import CalibrateOptions, ValidateOptions
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from phaze.hardware.calibration import Basis
 
 
-@asked
+@api
 def validate(
-    rows: str | Path | None = None,
-    *,
-    silicon: bool = False,
-    operators: bool = False,
-    datasheet: bool = False,
-    sets: Sequence[str] = (),
-    every: bool = False,
-    best: bool = False,
-    rediscovery: bool = False,
-    allow_code: bool = False,
+    rows: Annotated[
+        str | Path | None, Option("A CSV file of measured runs; default: the bundled ones.", argument=True)
+    ] = None,
+    **options: Unpack[ValidateOptions],
 ) -> Shown:
     """Estimates against published figures, as ``phaze validate``.
-
-    Args:
-        rows: A CSV file of measured runs; without it the bundled ones.
-        silicon: Area, power and sustained rates of published chips instead.
-        operators: Operators, collectives and layers instead.
-        datasheet: Chips and links from their data sheets, uncalibrated.
-        sets: Only these sets of runs.
-        every: Print every run too; the document always has them.
-        best: The best plan for each job against the one that was run.
-        rediscovery: The best chip within a real one's area and power instead.
-        allow_code: Let rows name Python code as their model, which then runs.
 
     Returns:
         Every row with its error, and the medians of every set.
@@ -48,47 +32,37 @@ def validate(
         >>> [one["name"] for one in found["sets"]]
         ['korthikanti']
     """
-    alone = silicon + operators + rediscovery + (rows is not None)
-    if alone > 1 or (sets and alone):
+    alone = options["silicon"] + options["operators"] + options["rediscovery"] + (rows is not None)
+    if alone > 1 or (options["sets"] and alone):
         remedy = "give a file, --set, --operators, --silicon or --rediscovery"
         raise InputError("", "more than one thing is chosen to validate", remedy)
     from phaze.api import validated
 
     with on_standard_error() as progress:
         progress.step("phaze validate")
-        if rediscovery:
+        if options["rediscovery"]:
             return validated.rediscovery_validated()
-        if silicon:
+        if options["silicon"]:
             return validated.silicon_validated()
-        if operators:
+        if options["operators"]:
             return validated.operators_validated()
-        basis: Basis = "datasheet" if datasheet else "calibrated"
-        measured = validated.sets_of(None if rows is None else Path(rows), list(sets), allow_code)
-        if best:
+        basis: Basis = "datasheet" if options["datasheet"] else "calibrated"
+        measured = validated.sets_of(None if rows is None else Path(rows), list(options["sets"]), options["allow_code"])
+        if options["best"]:
             return validated.best_validated(measured, basis, progress)
-        return validated.runs_validated(measured, basis, every or rows is not None, progress)
+        return validated.runs_validated(measured, basis, options["every"] or rows is not None, progress)
 
 
-@asked
+@api
 def calibrate(
-    measurements: str | Path | None = None,
-    *,
-    chip: str | None = None,
-    out: str | Path | None = None,
-    trace: Sequence[str | Path] = (),
-    run: str | Path | None = None,
-    allow_code: bool = False,
+    measurements: Annotated[
+        str | Path | None,
+        Option("CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).", argument=True),
+    ] = None,
+    **options: Unpack[CalibrateOptions],
 ) -> Shown:
     """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
     their files, as ``phaze calibrate``.
-
-    Args:
-        measurements: A CSV file: operator,batch,m,n,k,elements,rows,seconds.
-        chip: The chip that was measured: a preset or a file.
-        out: The chip file to write; with ``trace`` a folder.
-        trace: Instead: profiler traces of some ranks of a run, or its log.
-        run: With ``trace``: the run that was measured (``phaze.run/1``).
-        allow_code: Let ``run`` name Python code as its model, which then runs.
 
     Returns:
         Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and
@@ -109,19 +83,23 @@ def calibrate(
     """
     with on_standard_error() as progress:
         progress.step("phaze calibrate")
-        operators, target, plan = (None if path is None else str(path) for path in (measurements, out, run))
-        if trace or plan is not None:
-            if operators is not None or chip is not None:
+        operators, target, plan = (
+            None if path is None else str(path) for path in (measurements, options["out"], options["run"])
+        )
+        if options["trace"] or plan is not None:
+            if operators is not None or options["chip"] is not None:
                 remedy = "give a CSV file and --chip, or --trace and --run"
                 raise InputError("--trace", "operators are given too", remedy)
-            if not trace:
+            if not options["trace"]:
                 raise InputError("--trace", "there is nothing that was measured", "give a trace or a log of the run")
             from phaze.api.calibrate_run import calibrate_run
 
-            return calibrate_run([str(path) for path in trace], plan, target, allow_code, progress)
-        if operators is None or chip is None:
+            return calibrate_run(
+                [str(path) for path in options["trace"]], plan, target, options["allow_code"], progress
+            )
+        if operators is None or options["chip"] is None:
             missing = "measurements" if operators is None else "--chip"
             raise InputError(missing, "it is missing", "give a CSV file and --chip, or --trace and --run")
         from phaze.api.calibrate_chip import calibrate_chip
 
-        return calibrate_chip(operators, chip, target, progress)
+        return calibrate_chip(operators, options["chip"], target, progress)

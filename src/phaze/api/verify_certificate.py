@@ -18,7 +18,7 @@ READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, Overflow
 def asked_otherwise(folder: Path, study: str, allow_code: bool, front: dict[str, Any] | None = None) -> list[str]:
     """What of a run's problem is not what a study asks, whose code runs only if ``allow_code``; ``front``: metrics and
     limits of a front, whose gap is an option of its command and not of its study."""
-    from phaze.api.opened import settled
+    from phaze.api.load_study import settled
     from phaze.files import read_text
     from phaze.search.question_files import PROBLEM, differences
     from phaze.study.load import question_of, study_of

@@ -2,18 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from phaze.cli.answer import Answer, answering
+from phaze.api.values import Shown
+from phaze.options.option import Option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Clear = Annotated[bool, typer.Option("--clear", help="Remove all cached graphs.")]
+Clear = Annotated[bool, Option("Remove all cached graphs.")]
 
 
-@answering
-def cache(clear: Clear = False) -> Answer:
+def cache(clear: Clear = False) -> Shown:
     """Show the cache of traced graphs of your own models, or clear it.
 
     PHAZE_CACHE names another folder. Examples: phaze cache · phaze cache --clear
@@ -41,4 +39,4 @@ def cache(clear: Clear = False) -> Answer:
             rows = [(one.place, f"{one.graphs:,}", f"{one.bytes / 1024:,.0f}") for one in entries]
             console.print(table(("model", "graphs", "KiB"), rows))
 
-    return Answer((document,), show)
+    return Shown(document, show)

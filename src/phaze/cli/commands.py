@@ -1,15 +1,17 @@
 """The commands of the tour, as one application; each is imported only when it is asked for."""
 
+import inspect
 import sys
-from collections.abc import Container
+from collections.abc import Callable, Container
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from phaze import __version__
+from phaze import __version__, api
+from phaze.cli.command import command
 from phaze.cli.help_text import help_of
-from phaze.cli.tour import HIDDEN, PANELS, TOUR
+from phaze.cli.tour import COMMANDS, HIDDEN, PANELS, TOUR, Command
 
 
 def _print_version(asked: bool) -> None:
@@ -30,13 +32,22 @@ def _unnamed() -> None:
     """Stands in ``phaze --help`` for a command that is not run, so that its module is not imported."""
 
 
-def _add(app: typer.Typer, name: str, panel: str, gives: str) -> None:
+def made(name: str) -> "Callable[..., None] | typer.Typer":
+    """The command of a name, or the application of one that has commands of its own."""
+    listed = COMMANDS.get(name, Command(name, ""))
+    if listed.help:
+        return command(getattr(api, name), listed)
     module = import_module(f"phaze.cli.{name}")
-    if hasattr(module, "app"):  # a command with commands of its own
-        app.add_typer(module.app, name=name, rich_help_panel=panel, short_help=gives)
-    else:
-        function = getattr(module, name)
-        app.command(rich_help_panel=panel, short_help=gives, help=help_of(function))(function)
+    return module.app if hasattr(module, "app") else command(getattr(module, name))
+
+
+def _add(app: typer.Typer, listed: Command, panel: str) -> None:
+    made_of = made(listed.name)
+    if isinstance(made_of, typer.Typer):
+        app.add_typer(made_of, name=listed.name, rich_help_panel=panel, short_help=listed.gives)
+        return
+    text = help_of(inspect.getdoc(made_of) or "")
+    app.command(listed.name, rich_help_panel=panel, short_help=listed.gives, help=text)(made_of)
 
 
 def application(names: Container[str] | None = None) -> typer.Typer:
@@ -51,14 +62,16 @@ def application(names: Container[str] | None = None) -> typer.Typer:
     )
     app.callback()(_options)
     for panel in PANELS:
-        for name, gives in panel.commands:
-            if names is None or name in names:
-                _add(app, name, panel.title, gives)
+        for listed in panel.commands:
+            if names is None or listed.name in names:
+                _add(app, listed, panel.title)
             else:
-                app.command(name, rich_help_panel=panel.title, short_help=gives)(_unnamed)
+                app.command(listed.name, rich_help_panel=panel.title, short_help=listed.gives)(_unnamed)
     for name in HIDDEN:
         if names is None or name in names:
-            app.command(hidden=True)(getattr(import_module(f"phaze.cli.{name}"), name))
+            hidden = made(name)
+            assert not isinstance(hidden, typer.Typer)
+            app.command(name, hidden=True)(hidden)
     return app
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from phaze.cli.answer import Answer, answering
+from phaze.api.values import Shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +40,7 @@ def _compiled() -> int:
     return sum(1 for _ in Path(phaze.__file__).parent.rglob("*.nbc"))
 
 
-@answering
-def doctor() -> Answer:
+def doctor() -> Shown:
     """Report what is installed, what is missing for which command, and where files are stored.
 
     Example: phaze doctor
@@ -99,4 +98,4 @@ def doctor() -> Answer:
             )
         )
 
-    return Answer((document,), show)
+    return Shown(document, show)

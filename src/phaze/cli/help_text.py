@@ -1,13 +1,11 @@
 """Help texts of commands as they are shown: prose wrapped to the page, each example on a line of its own.
 
-A docstring ends with ``Examples: phaze a ... · phaze b ...``; the dots only part the examples in the source.
+A text ends with ``Examples: phaze a ... · phaze b ...``; the dots only part the examples in the source.
 """
 
-import inspect
 import re
 import textwrap
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 # Columns that the frame of an 80-column page leaves.
 WIDTH: Final = 78
@@ -23,9 +21,9 @@ def _example(line: str) -> str:
     return " \\\n".join(parts).replace("\0", " ")
 
 
-def help_of(function: Callable[..., Any]) -> str:
-    """The help text of a command, from its docstring."""
-    prose, _, examples = re.sub(r"Examples?:\s", "\0", inspect.getdoc(function) or "", count=1).partition("\0")
+def help_of(text: str) -> str:
+    """The help of a command as it is shown."""
+    prose, _, examples = re.sub(r"Examples?:\s", "\0", text, count=1).partition("\0")
     shown = [textwrap.fill(" ".join(part.split()), WIDTH) for part in prose.split("\n\n") if part.strip()]
     if examples:
         lines = [" ".join(line.split()) for line in examples.split("·")]

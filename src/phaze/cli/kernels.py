@@ -4,7 +4,7 @@ import importlib
 import time
 from typing import TYPE_CHECKING
 
-from phaze.cli.answer import Answer, answering
+from phaze.api.values import Shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-@answering
 def kernels(
     *,
     progress: "Progress",
-) -> Answer:
+) -> Shown:
     """Compile and cache the kernels that the shipped library does not have for this Python and machine.
 
     make setup does this. Example: phaze kernels
@@ -39,4 +38,4 @@ def kernels(
             console.print(f"the kernels of {len(names)} packages compiled and cached in {seconds:.1f} s")
 
     document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}
-    return Answer((document,), show)
+    return Shown(document, show)

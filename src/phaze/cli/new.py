@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from phaze.api.given import told
-from phaze.cli.answer import Answer, answering
+from phaze.api.values import Shown
 from phaze.errors import InputError, unknown_name
+from phaze.options.arguments import parsed
+from phaze.options.option import Option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,12 +22,12 @@ TRIES = (
     ("stack", "phaze stacks {file}"),
     ("model", "phaze graph --model {file}:build"),
 )
-Kind = Annotated[str, typer.Argument(help="study, space, chip, cluster, stack or model.")]
-NodeName = Annotated[str, typer.Option("--node", help="The process: n3, n5, n7 or paper-22nm.")]
-Area = Annotated[str, typer.Option("--area", help="Area limit of a chip, in mm2.")]
-Power = Annotated[str, typer.Option("--power", help="Power limit of a chip (TDP), in W.")]
-ModelNames = Annotated[list[str] | None, typer.Option("--model", help="A model of a study; may be repeated.")]
-Out = Annotated[str | None, typer.Option("--out", help="The file; default my-<kind>.toml, or my_model.py.")]
+Kind = Annotated[str, Option("study, space, chip, cluster, stack or model.", argument=True)]
+NodeName = Annotated[str, Option("The process: n3, n5, n7 or paper-22nm.")]
+Area = Annotated[str, Option("Area limit of a chip, in mm2.")]
+Power = Annotated[str, Option("Power limit of a chip (TDP), in W.")]
+ModelNames = Annotated[list[str] | None, Option("A model of a study; may be repeated.", repeatable=True)]
+Out = Annotated[str | None, Option("The file; default my-<kind>.toml, or my_model.py.")]
 
 
 def _quantity(text: str, unit: str) -> float:
@@ -41,7 +40,6 @@ def _quantity(text: str, unit: str) -> float:
     return value
 
 
-@answering
 def new(
     kind: Kind,
     node: NodeName = "n5",
@@ -49,7 +47,7 @@ def new(
     power: Power = "700 W",
     model: ModelNames = None,
     out: Out = None,
-) -> Answer:
+) -> Shown:
     """Write a commented template that works unchanged and explains each line.
 
     Existing files are not overwritten. Examples: phaze new study --node n7 --area 600 --power 400 ·
@@ -75,8 +73,8 @@ def new(
             )
     plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(file).stem.lower())
     name = plain[:LONGEST_NAME].strip("-") or f"my-{kind}"
-    area_mm2 = told("--area", area, lambda text: _quantity(text, "mm2"))
-    power_w = told("--power", power, lambda text: _quantity(text, "W"))
+    area_mm2 = parsed("--area", area, lambda text: _quantity(text, "mm2"))
+    power_w = parsed("--power", power, lambda text: _quantity(text, "W"))
     texts = texts_of(kind, Goal(name, node, area_mm2, power_w, models), file)
     for path in texts:
         if Path(path).exists():
@@ -88,4 +86,4 @@ def new(
     def show(console: "Console") -> None:
         console.print(f"{' and '.join(texts)} written; try: {tried}", markup=False, soft_wrap=True)
 
-    return Answer(({"files": list(texts), "try": tried},), show)
+    return Shown({"files": list(texts), "try": tried}, show)

@@ -2,16 +2,15 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from phaze.cli.answer import Answer, answering
+from phaze.api.values import Shown
+from phaze.options.option import Option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.documents import Format
 
-Name = Annotated[str | None, typer.Argument(help="A format such as phaze.chip/1, or its short name, chip.")]
+Name = Annotated[str | None, Option("A format such as phaze.chip/1, or its short name, chip.", argument=True)]
 
 
 def formats() -> "dict[str, Format]":
@@ -38,8 +37,7 @@ def formats() -> "dict[str, Format]":
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 
-@answering
-def schema(name: Name = None) -> Answer:
+def schema(name: Name = None) -> Shown:
     """List the file formats, or print the JSON schema of one.
 
     Examples: phaze schema · phaze schema chip > chip.schema.json
@@ -61,13 +59,13 @@ def schema(name: Name = None) -> Answer:
 
         console.out(dumps(document, pretty=True), highlight=False)
 
-    return Answer((document,), show)
+    return Shown(document, show)
 
 
-def _all(known: "dict[str, Format]") -> Answer:
+def _all(known: "dict[str, Format]") -> Shown:
     def show(console: "Console") -> None:
         from phaze.report.terminal import table
 
         console.print(table(("format", "what it holds"), [(f.name, f.summary) for f in known.values()], left=2))
 
-    return Answer(({"formats": [{"name": f.name, "summary": f.summary} for f in known.values()]},), show)
+    return Shown({"formats": [{"name": f.name, "summary": f.summary} for f in known.values()]}, show)

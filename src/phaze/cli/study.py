@@ -1,12 +1,14 @@
 """``phaze study``: what can be said of a study before it is searched."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
-from phaze.api.opened import settled
-from phaze.cli.answer import Answer, answering
-from phaze.cli.search import AllowCode, Fresh, Settings
+from phaze.api.load_study import settled
+from phaze.api.values import Shown
+from phaze.cli.command import command
+from phaze.options.option import Option
+from phaze.options.studies import CheckOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,14 +16,12 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 app = typer.Typer(no_args_is_help=True, help="Check a study without searching it.")
-File = Annotated[str, typer.Argument(help="A study (phaze.study/1); - reads it from standard input.")]
+File = Annotated[str, Option("A study (phaze.study/1); - reads it from standard input.", argument=True)]
 
 
-@app.command()
-@answering
-def check(
-    file: File, settings: Settings = None, fresh: Fresh = False, allow_code: AllowCode = False, *, progress: "Progress"
-) -> Answer:
+@app.command("check")
+@command
+def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) -> Shown:
     """Check a study: its file, every name in it, and the size of the search.
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
@@ -30,7 +30,7 @@ def check(
     from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
-    raw, origin = settled(file, None, settings or [], fresh, progress, allow_code=allow_code)
+    raw, origin = settled(file, None, options["settings"], options["fresh"], progress, allow_code=options["allow_code"])
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
     job = job_of(checked, reader=origin.reader)
@@ -60,4 +60,4 @@ def check(
             console.print(checked.title, style="bold", markup=False)
         console.print(f"{job.name} is a good study: {chips}", markup=False)
 
-    return Answer((document,), show)
+    return Shown(document, show)

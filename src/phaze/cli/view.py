@@ -3,23 +3,21 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from phaze.cli.answer import Answer, answering
+from phaze.api.values import Shown
 from phaze.errors import InputError
+from phaze.options.option import Option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from phaze.report.progress import Progress
 
-Folder = Annotated[str, typer.Argument(help="The folder that holds runs, fronts, sweeps and plans.")]
-Port = Annotated[int, typer.Option(help="The port on 127.0.0.1; 0 takes a free one.", show_default=True)]
-Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")]
+Folder = Annotated[str, Option("The folder that holds runs, fronts, sweeps and plans.", argument=True)]
+Port = Annotated[int, Option("The port on 127.0.0.1; 0 takes a free one.")]
+Open = Annotated[bool, Option("Open the page in a browser.", flag="--open/--no-open")]
 
 
-@answering
-def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, progress: "Progress") -> Answer:
+def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, progress: "Progress") -> Shown:
     """Show all runs of a folder in a browser: list, search, compare two, monitor a running search.
 
     It is read-only, bound to 127.0.0.1, and requires the token of the URL that it prints; Ctrl-C stops it.
@@ -47,4 +45,4 @@ def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, prog
     def show(console: "Console") -> None:
         console.print("ended")
 
-    return Answer(({"folder": folder},), show)
+    return Shown({"folder": folder}, show)

@@ -20,7 +20,7 @@ from phaze.evaluate.offloaded import offload_document
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_order import Planned
 from phaze.evaluate.prices import LevelPrices
-from phaze.evaluate.request import Asked
+from phaze.evaluate.request import Job
 from phaze.evaluate.run_file import RunJob
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import Ran, model_flops, utilisation_of
@@ -193,7 +193,7 @@ def planned_document(
     found: Planned,
     thumb: Candidate | None,
     experts: Candidate | None = None,
-    asked: Asked | None = None,
+    job: Job | None = None,
 ) -> dict[str, Any]:
     """The document of the best plan, with the best of the five best choices and the rule of thumb beside it.
 
@@ -208,8 +208,8 @@ def planned_document(
         request.batch,
         request.devices,
         request.headroom,
-        None if asked is None else asked.budget,
-        None if asked is None else asked.batch,
+        None if job is None else job.budget,
+        None if job is None else job.batch,
         keeping_of(setting.stack),
         max(request.expert) > 1,
     )

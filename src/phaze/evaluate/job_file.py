@@ -18,7 +18,7 @@ from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, family_at, paralle
 from phaze.evaluate.plan import Candidate, RankAt, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.recomputing import parts_of
-from phaze.evaluate.request import Asked
+from phaze.evaluate.request import Job
 from phaze.evaluate.restrictions import RestrictedTable, restrictions_of
 from phaze.evaluate.run_file import Reference, RunJob
 from phaze.evaluate.run_tables import Size
@@ -78,29 +78,29 @@ class Reopened:
     setting: Setting
 
 
-def asked_job(asked: Asked, request: Request, best: Candidate) -> dict[str, Any]:
+def planned_job(job: Job, request: Request, best: Candidate) -> dict[str, Any]:
     """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan, and what was
     requested of the plans that were searched."""
-    restricted = restrictions_of(asked)
+    restricted = restrictions_of(job)
     named: dict[str, Any] = (
-        {"model": asked.model} if asked.sizes is None else {"family": asked.model, "sizes": dict(asked.sizes)}
+        {"model": job.model} if job.sizes is None else {"family": job.model, "sizes": dict(job.sizes)}
     )
-    if isinstance(asked.supply, ModuleSupply):
-        named = {"graph": asked.supply.file(best.model)}
+    if isinstance(job.supply, ModuleSupply):
+        named = {"graph": job.supply.file(best.model)}
     return {
         **named,
-        "sequence": asked.sequence,
-        "chip": asked.chip,
-        "cluster": asked.cluster or request.setting.chip.cluster,
-        "stack": asked.stack or request.setting.stack.name,
+        "sequence": job.sequence,
+        "chip": job.chip,
+        "cluster": job.cluster or request.setting.chip.cluster,
+        "stack": job.stack or request.setting.stack.name,
         "devices": request.devices,
         "batch": request.batch,
         "precision": request.precision,
         "optimizer": request.optimizer,
         "zero": best.problem.zero,
         "attention": best.model.attention,
-        "basis": asked.basis,
-        **({"rows": asked.rows} if asked.rows > 1 else {}),
+        "basis": job.basis,
+        **({"rows": job.rows} if job.rows > 1 else {}),
         **({"restricted": restricted} if restricted else {}),
     }
 
@@ -143,17 +143,17 @@ def reopened(
         shared = {"expert_tensor": 1, **shared}
     rows = job.rows if shared.get("expert", 1) > 1 else 1.0
     way = way_named(str(document.get("context_way", "ring")))
-    asked = Parallel(document["tensor"], **shared, way=way, rows=rows)
+    parallel = Parallel(document["tensor"], **shared, way=way, rows=rows)
     spread, microbatch = bool(document.get("sequence_parallel", False)), document["microbatch"]
     if rank_at is not None and job.graph is None:
-        model = rank_at((document["tensor"], microbatch, spread, job.attention), asked)
+        model = rank_at((document["tensor"], microbatch, spread, job.attention), parallel)
     elif job.family is not None and job.sizes is not None:
         load = family_at(job.family, job.sizes, microbatch, job.attention)
-        model = parallel_rank(load, asked, job.sequence or int(job.sizes["sequence"]), spread)
+        model = parallel_rank(load, parallel, job.sequence or int(job.sizes["sequence"]), spread)
     elif job.model is not None:
         supply = supply_of(job.model, kept=True)
         load = supply_at(supply, microbatch, job.attention)
-        model = parallel_rank(load, asked, supply.facts.length(job.sequence), spread)
+        model = parallel_rank(load, parallel, supply.facts.length(job.sequence), spread)
     elif job.graph is not None:
         model = load_graph(job.graph)
     else:

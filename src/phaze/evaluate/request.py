@@ -38,12 +38,12 @@ from phaze.placement.rules import ZEROS
 MOST_MICROBATCH = 16
 """Tried where nothing is said; larger ones are named by --microbatch."""
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
-AskedAttention = Literal["eager", "fused", "best"]
+AttentionChoice = Literal["eager", "fused", "best"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked for; None stands for what is usual."""
+class Job:
+    """A training job to plan, by the names of its options; None stands for what is usual."""
 
     model: str
     sizes: Mapping[str, Any] | None
@@ -53,11 +53,11 @@ class Asked:
     cluster: str | None = None
     stack: str | None = None
     sequence: int | None = None
-    microbatches: tuple[int, ...] | None = None
-    widths: tuple[int, ...] | None = None
+    microbatch: tuple[int, ...] | None = None
+    tensor: tuple[int, ...] | None = None
     zero: int | None = None
     recompute: RecomputeChoice = "best"
-    attention: AskedAttention | None = None
+    attention: AttentionChoice | None = None
     basis: Basis = "calibrated"
     chunks: tuple[int, ...] | None = None
     headroom: float = USUAL_HEADROOM
@@ -65,12 +65,12 @@ class Asked:
     fresh: bool = False
     allow_code: bool = False
     supply: Supply | None = None
-    contexts: tuple[int, ...] | None = None
+    context: tuple[int, ...] | None = None
     expert: tuple[int, ...] | None = None
     precision: str | None = None
-    shards: tuple[int, ...] | None = None
-    families: tuple[str, ...] | None = None
-    ways: tuple[Way, ...] | None = None
+    shard: tuple[int, ...] | None = None
+    family: tuple[str, ...] | None = None
+    context_way: tuple[Way, ...] | None = None
     imbalance: float | None = None
     capacity: float | None = None
 
@@ -115,40 +115,40 @@ def _traced(
     return replace(request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed)))
 
 
-def request_of(asked: Asked, watch: Watch = silent) -> Request:
+def request_of(job: Job, watch: Watch = silent) -> Request:
     """The request with every name looked up; a model that is not built in is traced, and ``watch`` sees how far."""
-    chip = load_chip(asked.chip)
-    name = asked.cluster or chip.cluster
+    chip = load_chip(job.chip)
+    name = job.cluster or chip.cluster
     if name is None:
         raise InputError("--cluster", f"the chip '{chip.name}' names no default cluster", "name one: phaze clusters")
-    for what, count in (("--devices", asked.devices), ("--batch", asked.batch)):
+    for what, count in (("--devices", job.devices), ("--batch", job.batch)):
         if isinstance(count, int) and count < 1:
             raise InputError(what, f"{count} is out of range", "it must be at least 1")
-    if asked.zero is not None and asked.zero not in ZEROS:
-        raise InputError("--zero", f"{asked.zero} is out of range", "use 0, 1, 2 or 3")
-    if asked.shards and asked.zero == 0:
+    if job.zero is not None and job.zero not in ZEROS:
+        raise InputError("--zero", f"{job.zero} is out of range", "use 0, 1, 2 or 3")
+    if job.shard and job.zero == 0:
         raise InputError("--shard", "ZeRO 0 shards no state", "use --zero 1, 2 or 3, or leave --zero out")
-    if any(shard < 0 or shard == 1 for shard in asked.shards or ()):  # 0: all with the same weights
-        raise InputError("--shard", f"{min(asked.shards or ())} is out of range", "give 2 ranks or more, or all")
-    recompute = mode_asked(asked.recompute, "--recompute")
-    cluster = grown(load_cluster(name, chip=chip), asked.devices, "--devices")
-    require_links(chip, asked.chip, cluster, "--chip")
-    stack = stack_recomputing(load_built_stack(asked.stack or cluster.stack), recompute, "--recompute")
+    if any(shard < 0 or shard == 1 for shard in job.shard or ()):  # 0: all with the same weights
+        raise InputError("--shard", f"{min(job.shard or ())} is out of range", "give 2 ranks or more, or all")
+    recompute = mode_asked(job.recompute, "--recompute")
+    cluster = grown(load_cluster(name, chip=chip), job.devices, "--devices")
+    require_links(chip, job.chip, cluster, "--chip")
+    stack = stack_recomputing(load_built_stack(job.stack or cluster.stack), recompute, "--recompute")
     require_host(recompute, chip, "--recompute")
-    stack = stack_with_families(stack, asked.families, "--family")
-    said = "--precision" if asked.precision is not None else f"the stack {stack.name}: precision"
-    precision = require_priced(known_precision(asked.precision or stack.precision, said), stack, chip, said)
-    supply = asked.supply or (
-        supply_of(asked.model, allow_code=asked.allow_code, fresh=asked.fresh)
-        if asked.sizes is None
-        else Family(asked.model, asked.sizes)
+    stack = stack_with_families(stack, job.family, "--family")
+    said = "--precision" if job.precision is not None else f"the stack {stack.name}: precision"
+    precision = require_priced(known_precision(job.precision or stack.precision, said), stack, chip, said)
+    supply = job.supply or (
+        supply_of(job.model, allow_code=job.allow_code, fresh=job.fresh)
+        if job.sizes is None
+        else Family(job.model, job.sizes)
     )
-    widths = asked.widths or supply.facts.widths
-    fitting = tuple(width for width in widths if width <= asked.devices)
+    widths = job.tensor or supply.facts.widths
+    fitting = tuple(width for width in widths if width <= job.devices)
     if not fitting:
-        raise InputError("--tensor", f"none of {list(widths)} fits {asked.devices} devices", "give a smaller degree")
-    length = supply.facts.length(asked.sequence)
-    batch = sequences_of(asked.batch, length, "--batch")
+        raise InputError("--tensor", f"none of {list(widths)} fits {job.devices} devices", "give a smaller degree")
+    length = supply.facts.length(job.sequence)
+    batch = sequences_of(job.batch, length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))
 
     def point_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Point:
@@ -170,48 +170,48 @@ def request_of(asked: Asked, watch: Watch = silent) -> Request:
 
     request = Request(
         model_at=lambda *choice: model_of(point_at(*choice)),
-        setting=Setting(chip, cluster, stack, asked.basis, precision=precision),
-        devices=asked.devices,
+        setting=Setting(chip, cluster, stack, job.basis, precision=precision),
+        devices=job.devices,
         batch=batch,
         widths=fitting,
-        microbatches=asked.microbatches or microbatches,
+        microbatches=job.microbatch or microbatches,
         sequence_parallel=spreads,
         precision=precision,
         optimizer=stack.optimizer,
-        zero=asked.zero or (1 if asked.shards else 0),
-        zeros=ZEROS[1:] if asked.zero is None else (),
-        shards=asked.shards or (0,),
-        wider=tuple(width for width in widths if width > asked.devices),
+        zero=job.zero or (1 if job.shard else 0),
+        zeros=ZEROS[1:] if job.zero is None else (),
+        shards=job.shard or (0,),
+        wider=tuple(width for width in widths if width > job.devices),
         recompute=recompute,
         experts=supply.experts,
-        chunks=asked.chunks,
+        chunks=job.chunks,
         # A graph that was traced before states its own.
         attentions=(supply.graph.attention,)
-        if isinstance(supply, GraphFile) and asked.attention in (None, "best")
-        else attentions_of(asked.attention, stack, "--attention"),
-        headroom=require_headroom(asked.headroom, "--headroom"),
-        contexts=asked.contexts or (1,),
-        expert=asked.expert or (1,),
-        ways=asked.ways or WAYS,
-        rows=asked.rows,
+        if isinstance(supply, GraphFile) and job.attention in (None, "best")
+        else attentions_of(job.attention, stack, "--attention"),
+        headroom=require_headroom(job.headroom, "--headroom"),
+        contexts=job.context or (1,),
+        expert=job.expert or (1,),
+        ways=job.context_way or WAYS,
+        rows=job.rows,
         rank_at=rank_at,
     )
     request = _traced(supply, request, point_at, watch)
-    if stack.stages != "icml24" and not asked.shards:
-        request = _with_usual_degrees(request, asked, length)
-    require_shared_out(asked.rows, request.expert, "--imbalance")
+    if stack.stages != "icml24" and not job.shard:
+        request = _with_usual_degrees(request, job, length)
+    require_shared_out(job.rows, request.expert, "--imbalance")
     return request
 
 
-def _with_usual_degrees(request: Request, asked: Asked, length: int) -> Request:
+def _with_usual_degrees(request: Request, job: Job, length: int) -> Request:
     """The request with the degrees that are tried where none are said; none beside those of the other kind that are."""
     offered = request
-    if asked.contexts is None:
+    if job.context is None:
         offered = replace(offered, contexts=usual_context_degrees(length, request.devices))
     first = next(choices(request), None)
-    if asked.expert is None and first is not None:
+    if job.expert is None and first is not None:
         experts = experts_of(request.model_at(*first).layers)
         offered = replace(offered, expert=usual_expert_degrees(experts, request.devices))
     if offered == request:
         return request
-    return replace(offered, offered=asked.contexts is None and asked.expert is None)
+    return replace(offered, offered=job.context is None and job.expert is None)

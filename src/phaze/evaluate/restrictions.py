@@ -6,15 +6,14 @@ degrees and microbatches that the model allows, every stage of ZeRO, recompute s
 the stack with any number of chunks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from phaze.documents import Count, Document, Share
-from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.recomputing import mode_asked
-from phaze.evaluate.request import ATTENTIONS, Asked
+from phaze.evaluate.request import ATTENTIONS, Job
 from phaze.graph.ir import Attention
 from phaze.graph.split_context import Way
 from phaze.hardware.stack import PipelineFamily
@@ -39,27 +38,18 @@ class RestrictedTable(Document):
     headroom: Share | None = None
 
 
-def restrictions_of(asked: Asked) -> dict[str, Any]:
-    """What of a request narrows the plans that are searched, by the names of the options; empty: nothing does."""
-    attention = {None: None, "best": list(ATTENTIONS)}.get(asked.attention, [asked.attention])
-    families = None if asked.families is None or "best" in asked.families else asked.families
-    stated: dict[str, Any] = {
-        "tensor": asked.widths,
-        "microbatch": asked.microbatches,
-        "context": asked.contexts,
-        "context_way": asked.ways,
-        "expert": asked.expert,
-        "zero": asked.zero,
-        "shard": asked.shards,
-        "recompute": None if asked.recompute == "best" else mode_asked(asked.recompute, "--recompute"),
-        "attention": attention,
-        "family": families,
-        "chunks": asked.chunks,
-        "headroom": None if asked.headroom == USUAL_HEADROOM else asked.headroom,
-    }
-    plain = {key: list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-             for key, value in stated.items()}  # fmt: skip
-    return {key: value for key, value in plain.items() if value is not None}
+def restrictions_of(job: Job) -> dict[str, Any]:
+    """What of a job narrows the plans that are searched, by the names of the options; empty: nothing does."""
+    usual = Job(job.model, job.sizes, job.chip, job.devices, job.batch)
+    stated = {key: getattr(job, key) for key in RestrictedTable.model_fields}
+    stated = {key: value for key, value in stated.items() if value != getattr(usual, key)}
+    if "recompute" in stated:
+        stated["recompute"] = mode_asked(job.recompute, "--recompute")
+    if "attention" in stated:
+        stated["attention"] = ATTENTIONS if job.attention == "best" else (job.attention,)
+    if "best" in (job.family or ()):
+        del stated["family"]
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in stated.items()}
 
 
 def _listed(values: Any, last: str = "or") -> str:
@@ -126,37 +116,21 @@ def short_proof(document: Mapping[str, Any]) -> str:
     return f"Proved only among plans of {stack} with {_listed(restricted, 'and')}, as requested. "
 
 
-def asked_again(job: Mapping[str, Any]) -> Asked:
-    """The request that a plan's ``job`` states, with its restrictions."""
-    own = dict(job.get("restricted") or {})
-    attention = own.get("attention")
-    rows = float(job.get("rows", 1.0))
-
-    def degrees(key: str) -> Any:
-        return None if own.get(key) is None else tuple(own[key])
-
-    return Asked(
-        model=str(job.get("model") or job.get("family")),
-        sizes=job.get("sizes"),
-        chip=job["chip"],
-        devices=job["devices"],
-        batch=job["batch"],
-        cluster=job["cluster"],
-        stack=job["stack"],
-        sequence=job.get("sequence"),
-        microbatches=degrees("microbatch"),
-        widths=degrees("tensor"),
-        zero=own.get("zero"),
-        recompute=own.get("recompute", "best"),
-        attention=None if attention is None else "best" if len(attention) > 1 else attention[0],
-        basis=job.get("basis", "calibrated"),
-        chunks=degrees("chunks"),
-        headroom=own.get("headroom", USUAL_HEADROOM),
-        contexts=degrees("context"),
-        expert=degrees("expert"),
-        precision=job["precision"],
-        shards=degrees("shard"),
-        families=degrees("family"),
-        ways=degrees("context_way"),
+def restated_job(document: Mapping[str, Any]) -> Job:
+    """The job that the key ``job`` of a plan's document states, with its restrictions."""
+    stated = {key: value for key, value in (document.get("restricted") or {}).items() if value is not None}
+    kinds = stated.pop("attention", None)
+    if kinds is not None:
+        stated["attention"] = "best" if len(kinds) > 1 else kinds[0]
+    stated = {key: tuple(value) if isinstance(value, list) else value for key, value in stated.items()}
+    named = {key: document[key] for key in ("chip", "devices", "batch", "cluster", "stack", "precision")}
+    rows = float(document.get("rows", 1.0))
+    return Job(
+        model=str(document.get("model") or document.get("family")),
+        sizes=document.get("sizes"),
+        sequence=document.get("sequence"),
+        basis=document.get("basis", "calibrated"),
         imbalance=rows if rows > 1 else None,
+        **named,
+        **stated,
     )

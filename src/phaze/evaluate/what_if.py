@@ -13,14 +13,14 @@ from typing import Any
 from phaze.errors import InputError, PhazeError, unknown_name
 from phaze.evaluate.answer import planned_document
 from phaze.evaluate.plan_order import planned
-from phaze.evaluate.request import Asked, request_of
+from phaze.evaluate.request import Job, request_of
 from phaze.graph.supply.supply import supply_of
 from phaze.hardware.library import load_chip
 from phaze.units import parse_length
 
 # Chips that most people could have instead, each with a usual cluster.
 CHIPS = ("a100-80gb", "h100", "h200", "b200", "tpu-v5p")
-# Factors on what is asked for: the steps that a user tries first.
+# Factors on what is job for: the steps that a user tries first.
 DEVICES = (0.5, 1.0, 2.0, 4.0)
 BATCHES = (0.5, 1.0, 2.0)
 SEQUENCES = (0.5, 1.0, 2.0, 4.0)
@@ -28,10 +28,10 @@ SEQUENCES = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row to be planned: its label, and the job; None where it is the one that was asked."""
+    """One row to be planned: its label, and the job; None where it is the one that was job."""
 
     label: str
-    asked: Asked | None
+    job: Job | None
 
 
 Group = tuple[str, str, list[Change]]
@@ -54,7 +54,7 @@ class Over:
     values: tuple[str, ...]
 
 
-def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Asked | None]) -> list[Change]:
+def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Job | None]) -> list[Change]:
     """Whole multiples and parts of a count."""
     scaled = []
     for factor in values:
@@ -64,35 +64,35 @@ def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Asked | N
     return scaled
 
 
-def _longer(asked: Asked, document: Mapping[str, Any], length: int) -> Asked:
+def _longer(job: Job, document: Mapping[str, Any], length: int) -> Job:
     """The job at another sequence, with as many tokens a step."""
     tokens = int(document["batch"]) * int(document["sequence"])
-    sizes = None if asked.sizes is None else {**asked.sizes, "sequence": length}
-    own = length if asked.sizes is None else None
-    return replace(asked, sequence=own, sizes=sizes, batch=max(1, tokens // length))
+    sizes = None if job.sizes is None else {**job.sizes, "sequence": length}
+    own = length if job.sizes is None else None
+    return replace(job, sequence=own, sizes=sizes, batch=max(1, tokens // length))
 
 
-def _has_positions(asked: Asked, length: float) -> bool:
+def _has_positions(job: Job, length: float) -> bool:
     """Whether a model has as many positions, without extending them, and lets its sequence be chosen."""
-    if asked.sizes is not None:
+    if job.sizes is not None:
         return True
-    facts = (asked.supply or supply_of(asked.model)).facts
+    facts = (job.supply or supply_of(job.model)).facts
     return length == facts.sequence or (not facts.fixed and (facts.longest is None or length <= facts.longest))
 
 
-def _on_chip(asked: Asked, chip: str) -> Asked:
-    return replace(asked, chip=chip, cluster=None, stack=None)
+def _on_chip(job: Job, chip: str) -> Job:
+    return replace(job, chip=chip, cluster=None, stack=None)
 
 
-def changes(asked: Asked, document: Mapping[str, Any]) -> Iterator[Group]:
+def changes(job: Job, document: Mapping[str, Any]) -> Iterator[Group]:
     """The usual groups: title, what varies, and the rows."""
     batch, sequence = int(document["batch"]), int(document["sequence"])
-    yield *TITLES["devices"], _scaled(DEVICES, asked.devices, lambda value: replace(asked, devices=value))
-    yield *TITLES["batch"], _scaled(BATCHES, batch, lambda value: replace(asked, batch=value))
-    lengths = tuple(factor for factor in SEQUENCES if _has_positions(asked, sequence * factor))
-    yield *TITLES["sequence"], _scaled(lengths, sequence, lambda value: _longer(asked, document, value))
-    own = [Change(asked.chip, None)]
-    own += [Change(name, _on_chip(asked, name)) for name in CHIPS if name != asked.chip]
+    yield *TITLES["devices"], _scaled(DEVICES, job.devices, lambda value: replace(job, devices=value))
+    yield *TITLES["batch"], _scaled(BATCHES, batch, lambda value: replace(job, batch=value))
+    lengths = tuple(factor for factor in SEQUENCES if _has_positions(job, sequence * factor))
+    yield *TITLES["sequence"], _scaled(lengths, sequence, lambda value: _longer(job, document, value))
+    own = [Change(job.chip, None)]
+    own += [Change(name, _on_chip(job, name)) for name in CHIPS if name != job.chip]
     yield *TITLES["chip"], own
 
 
@@ -123,17 +123,17 @@ def over_of(text: str) -> Over:
     return Over(axis, tuple(map(str, numbers)))
 
 
-def along(over: Over, asked: Asked, document: Mapping[str, Any]) -> Group:
+def along(over: Over, job: Job, document: Mapping[str, Any]) -> Group:
     """One group: the job at every value of an axis, in the order given."""
-    now = {"devices": asked.devices, "batch": int(document["batch"]), "sequence": int(document["sequence"])}
+    now = {"devices": job.devices, "batch": int(document["batch"]), "sequence": int(document["sequence"])}
     rows = []
     for value in over.values:
         if over.axis == "chip":
-            rows.append(Change(value, None if value == asked.chip else _on_chip(asked, value)))
+            rows.append(Change(value, None if value == job.chip else _on_chip(job, value)))
             continue
         number = int(value)
-        changed = replace(asked, devices=number) if over.axis == "devices" else replace(asked, batch=number)
-        changed = _longer(asked, document, number) if over.axis == "sequence" else changed
+        changed = replace(job, devices=number) if over.axis == "devices" else replace(job, batch=number)
+        changed = _longer(job, document, number) if over.axis == "sequence" else changed
         rows.append(Change(f"{number:,}", None if number == now[over.axis] else changed))
     return *TITLES[over.axis], rows
 
@@ -144,9 +144,9 @@ def _row(label: str, document: Mapping[str, Any], same: bool) -> dict[str, Any]:
     return {"label": label, "same": same, "reason": None, **figures, "plan": split}
 
 
-def _planned(change: Change, asked: Asked) -> dict[str, Any]:
+def _planned(change: Change, job: Job) -> dict[str, Any]:
     try:
-        request = request_of(asked)
+        request = request_of(job)
         found = planned(request)
         if found.best.plan is None:
             return {"label": change.label, "same": False, "reason": "nothing fits into memory"}
@@ -156,19 +156,19 @@ def _planned(change: Change, asked: Asked) -> dict[str, Any]:
 
 
 def what_if(
-    asked: Asked, document: Mapping[str, Any], tell: Callable[[str], None], over: Sequence[Over] = ()
+    job: Job, document: Mapping[str, Any], tell: Callable[[str], None], over: Sequence[Over] = ()
 ) -> list[dict[str, Any]]:
     """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned. Along ``over``, or
     where that is empty the usual changes."""
-    groups, plain = [], replace(asked, budget=None, fresh=False)
+    groups, plain = [], replace(job, budget=None, fresh=False)
     wanted = [along(one, plain, document) for one in over] or changes(plain, document)
     for title, axis, rows in wanted:
         made = []
         for change in rows:
-            if change.asked is None:
+            if change.job is None:
                 made.append(_row(change.label, document, True))
             else:
                 tell(f"what if: {axis} {change.label}")
-                made.append(_planned(change, change.asked))
+                made.append(_planned(change, change.job))
         groups.append({"title": title, "axis": axis, "rows": made})
     return groups

@@ -18,7 +18,7 @@ from typing import Any
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.plan import Candidate
 from phaze.evaluate.plan_order import planned
-from phaze.evaluate.request import Asked, request_of, usual_microbatches
+from phaze.evaluate.request import Job, request_of, usual_microbatches
 from phaze.hardware.calibration import Basis
 from phaze.hardware.formats import PLAIN
 from phaze.validate.predict import Prediction, predict
@@ -53,25 +53,22 @@ def jobs_of(rows: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
     return tuple(found.values())
 
 
-def _asked(row: MeasuredRun, basis: Basis) -> Asked:
+def _job(row: MeasuredRun, basis: Basis) -> Job:
     run = row.run
     family = next((name for name in ("gpt", "llama", "moe") if name in run), None)
     sizes = {*usual_microbatches(run["batch"]), run["plan"].get("microbatch", 1)}
-    return Asked(
+    named = {key: run[key] for key in ("chip", "devices", "batch", "cluster")}
+    stated = {key: run[key] for key in ("stack", "sequence", "attention") if key in run}
+    return Job(
         model=family or run["model"],
         sizes=run[family] if family else None,
-        chip=run["chip"],
-        devices=run["devices"],
-        batch=run["batch"],
-        cluster=run["cluster"],
-        stack=run.get("stack"),
-        sequence=run.get("sequence"),
         zero=run["plan"].get("zero", 0),
-        attention=run.get("attention"),
         basis=basis,
-        microbatches=tuple(sorted(sizes)),
+        microbatch=tuple(sorted(sizes)),
         headroom=0.0,
         allow_code=row.allow_code,
+        **named,
+        **stated,
     )
 
 
@@ -85,7 +82,7 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
 def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> Beside:
     """A job's run and its best plan."""
     run = predict(row, basis, memo)
-    best = planned(request_of(_asked(row, basis))).best
+    best = planned(request_of(_job(row, basis))).best
     return Beside(run, best if best.plan is not None else None)
 
 

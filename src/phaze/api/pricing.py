@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from phaze.api.given import asked, told
+from phaze.api.function import api
 from phaze.api.run_values import Searched, searched
-from phaze.api.single import Source, write_trace
+from phaze.api.single import write_trace
 from phaze.api.values import Planned, identified
 from phaze.errors import InputError
+from phaze.options.arguments import parsed
+from phaze.options.jobs import BasisName, CodeOptions, Source
+from phaze.options.option import Option
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ def budget_of(tokens: int | str | None, terms: str | Path | None) -> "Budget | N
     from phaze.hardware.ownership import load_run_terms
     from phaze.units import parse_tokens
 
-    return Budget(told("--tokens", tokens, parse_tokens), load_run_terms(str(terms or "default")))
+    return Budget(parsed("--tokens", tokens, parse_tokens), load_run_terms(str(terms or "default")))
 
 
 def priced(
@@ -77,16 +80,13 @@ def priced(
     return planned_value(document, job.chip.hbm.size_bytes, 0 if document["feasible"] else 3)
 
 
-@asked
+@api
 def price(
-    run: Source, basis: Literal["calibrated", "datasheet", "ideal"] = "calibrated", *, allow_code: bool = False
+    run: Annotated[Source, Option("A run (phaze.run/1): a file, or its values.")],
+    basis: Annotated[BasisName, Option("Constants: calibrated, datasheet or ideal.")] = "calibrated",
+    **options: Unpack[CodeOptions],
 ) -> Planned:
     """Step time and memory of a given plan, whether it fits or not, as ``phaze plan --fixed``.
-
-    Args:
-        run: A run (``phaze.run/1``): a file, or its values.
-        basis: ``"calibrated"``, ``"datasheet"`` or ``"ideal"`` constants.
-        allow_code: Let the run name Python code as its model, which then runs.
 
     Returns:
         The plan evaluated: ``batch_s`` in seconds, memory of every stage in bytes, ``shortage`` where it does not fit.
@@ -102,15 +102,12 @@ def price(
     """
     with on_standard_error() as progress:
         progress.step("phaze plan --fixed")
-        return identified(priced(run, basis, allow_code=allow_code))
+        return identified(priced(run, basis, allow_code=options["allow_code"]))
 
 
-@asked
-def load(path: str | Path) -> Searched | Planned:
+@api
+def load(path: Annotated[str | Path, Option("The folder of a run, or the file of a plan.")]) -> Searched | Planned:
     """A finished search from its folder, or a plan from what ``phaze plan ... --json`` printed.
-
-    Args:
-        path: The folder of a run, or the file of a plan.
 
     Returns:
         What :func:`phaze.search` or :func:`phaze.plan` returned.

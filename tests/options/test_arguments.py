@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from phaze.api.given import number, numbers, whole
 from phaze.errors import InputError
+from phaze.options.arguments import number, numbers, whole
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", float("nan"), float("inf"), 10**400, True, "many"])

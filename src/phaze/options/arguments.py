@@ -3,18 +3,14 @@
 What cannot be used is refused in the command's words, and a parameter is named as its option is: ``--batch``.
 """
 
-import os
-from collections.abc import Callable, Iterable
-from functools import wraps
-from inspect import signature
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from phaze.errors import InputError, unknown_name
 
-P = ParamSpec("P")
 T = TypeVar("T")
 Reader = Callable[[str, Any], Any]
 # How much of a path a sentence repeats: a system refuses names from 256 characters on, some of thousands.
@@ -22,11 +18,6 @@ LONGEST_NAME = 200
 # Arrays hold whole numbers of 64 bits; no text that is one has more digits, and Python reads none of thousands.
 BEYOND = 2**63
 DIGITS = 20
-
-
-def option_of(parameter: str) -> str:
-    """The option of a parameter: ``context_way`` is ``--context-way``, ``pass_`` is ``--pass``."""
-    return f"--{parameter.strip('_').replace('_', '-')}"
 
 
 def whole(option: str, value: Any) -> int:
@@ -69,7 +60,7 @@ def chosen(choices: tuple[str, ...]) -> Reader:
     return read
 
 
-def told(option: str, value: Any, parse: Callable[[str], T]) -> T:
+def parsed(option: str, value: Any, parse: Callable[[str], T]) -> T:
     """What ``parse`` makes of a text, or an error that names the option; a number as it is."""
     if not isinstance(value, str):
         return value  # type: ignore[no-any-return]
@@ -86,10 +77,13 @@ def parts(value: str | int | Iterable[Any]) -> list[str]:
     return [str(part) for part in value] if isinstance(value, Iterable) else [str(value)]
 
 
-def numbers(option: str, value: str | int | Iterable[int] | None) -> tuple[int, ...] | None:
+def names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    """Names in a text with commas, or in a list."""
+    return tuple(parts(value))
+
+
+def numbers(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
     """Whole numbers above 0, ascending, each once."""
-    if value is None:
-        return None
     said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
     try:
         found = tuple(sorted({int(part) if len(part) < DIGITS else BEYOND for part in said}))
@@ -100,24 +94,24 @@ def numbers(option: str, value: str | int | Iterable[int] | None) -> tuple[int, 
     return found
 
 
-def shards(value: str | int | Iterable[int] | None) -> tuple[int, ...] | None:
+def shards(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
     """Ranks that share state, ascending; 0 of a list, ``all`` of a text, is all ranks with the same weights."""
-    if value is None:
-        return None
     said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
     try:
         found = {0 if part == "all" else int(part) for part in said}
     except ValueError:
-        raise InputError("--shard", f"'{seen}' is not a list of ranks", "give numbers such as 8,16 or 8,all") from None
+        raise InputError(option, f"'{seen}' is not a list of ranks", "give numbers such as 8,16 or 8,all") from None
     if isinstance(value, str) and "0" in said:
-        raise InputError("--shard", "0 is out of range", "give 2 ranks or more, or all")
+        raise InputError(option, "0 is out of range", "give 2 ranks or more, or all")
     return tuple(sorted(found))
 
 
-def _reader(annotation: Any) -> Reader | None:
+def reader_of(annotation: Any) -> Reader | None:
     """What reads a parameter of this type; None where it is taken as it is."""
     either = get_origin(annotation) in (UnionType, Union)
     kinds = [kind for kind in (get_args(annotation) if either else (annotation,)) if kind is not NoneType]
+    if kinds == [str, int, Sequence[int]]:
+        return numbers
     if kinds == [int]:
         return whole
     if kinds == [float]:
@@ -127,37 +121,3 @@ def _reader(annotation: Any) -> Reader | None:
     if len(kinds) == 1 and get_origin(kinds[0]) is Literal:
         return chosen(get_args(kinds[0]))
     return None
-
-
-def file_fault(fault: OSError) -> InputError | None:
-    """What is wrong with a file that was named; None of one of the package: that is nobody else's fault."""
-    named = fault.filename
-    if named is None or isinstance(named, int):
-        return None
-    path = os.fsdecode(named)
-    if Path(path).absolute().is_relative_to(Path(__file__).parents[1]):
-        return None
-    return InputError(path[:LONGEST_NAME], fault.strerror or "it cannot be used")
-
-
-def asked(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function take its numbers, paths and choices as its command does, and refuse what they cannot be."""
-    taken = signature(function)
-    readers = {name: _reader(one.annotation) for name, one in taken.parameters.items()}
-
-    @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        bound = taken.bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            reader = readers[name]
-            if reader is not None and value is not None:
-                bound.arguments[name] = reader(option_of(name), value)
-        try:
-            return function(*bound.args, **bound.kwargs)
-        except OSError as fault:
-            said = file_fault(fault)
-            if said is None:
-                raise
-            raise said from fault
-
-    return called

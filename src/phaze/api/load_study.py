@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phaze.errors import InputError
+from phaze.options.option import table_parameters
 
 if TYPE_CHECKING:
-    from phaze.api.module import Model
+    from phaze.graph.supply.module import ModuleSupply as Model
     from phaze.report.progress import Progress
     from phaze.study.places import Origin
 
@@ -47,18 +48,18 @@ def announce(model: str, sequence: int | None) -> None:
         sys.stderr.write(f"  not TP {width}: {why}\n")
 
 
-def study_settings(settings: Sequence[str], **options: Any) -> list[str]:
-    """Changes of a study: ``settings`` first, then options by the key that each stands for; what is None changes
-    nothing. Of ``shard`` 0 means all ranks."""
+def study_settings(options: Mapping[str, Any], table: type) -> list[str]:
+    """Changes of a study: ``settings`` first, then options of a table by the key that each stands for; what is None
+    changes nothing. Of ``shard`` 0 means all ranks."""
     from phaze.documents import dumps
 
-    keys = {"rules": "rules", "gap": "search.gap"}
-    given = {keys.get(name, f"training.{name}"): value for name, value in options.items() if value is not None}
+    keys = {one.name: one.option.key for one in table_parameters(table) if one.option.key}
+    given = {key: options[name] for name, key in keys.items() if options[name] is not None}
     if "training.shard" in given:
         given["training.shard"] = [ranks or "all" for ranks in given["training.shard"]]
     if str(given.get("training.batch", "")).isdecimal():
         given["training.batch"] = int(given["training.batch"])
-    return [*settings, *(f"{key}={dumps(value)}" for key, value in given.items())]
+    return [*options["settings"], *(f"{key}={dumps(value)}" for key, value in given.items())]
 
 
 def _is_model(study: "Study") -> bool:

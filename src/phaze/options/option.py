@@ -1,0 +1,111 @@
+"""What is stated of an option, and the parameters that a function has by its tables."""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ForwardRef, Required, Unpack, get_args, get_origin
+
+from phaze.options.arguments import Reader, reader_of
+
+# The default of an option that must be given.
+REQUIRED: Any = inspect.Parameter.empty
+# Columns of a docstring.
+WIDTH = 120
+
+# Another option that a sentence names.
+NAMED = re.compile(r"(?<!`)`(\w+)`(?!`)")
+
+
+def spelled(name: str) -> str:
+    """A name as it is spelled on the command line: ``context_way`` is ``--context-way``, ``pass_`` is ``--pass``."""
+    return f"--{name.strip('_').replace('_', '-')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: a sentence that states the unit and, where there is none to show, the default.
+
+    Another option is named in it as `name`: ``--name`` on the command line. ``flag`` is the spelling there where that
+    is not the name; an ``argument`` has none, and what is ``repeatable`` may be given several times. ``python`` is what
+    the documentation in Python adds, ``former`` a name that it had there. ``key`` is what it changes in a study.
+    ``read`` reads its value where that does not follow from the type.
+    """
+
+    sentence: str
+    default: Any = None
+    flag: str = ""
+    argument: bool = False
+    repeatable: bool = False
+    python: str = ""
+    former: str = ""
+    key: str = ""
+    read: Reader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function of the API with its option, and the type of its value."""
+
+    name: str
+    kind: Any
+    type: Any
+    default: Any
+    option: Option
+
+    @property
+    def flag(self) -> str:
+        """The spelling on the command line."""
+        return self.option.flag or spelled(self.name)
+
+    @property
+    def reader(self) -> Reader | None:
+        """What reads a value that is given, or its text; None where it is taken as it is."""
+        return self.option.read or reader_of(self.type)
+
+    @property
+    def help(self) -> str:
+        """Its sentence in the help of a command."""
+        return NAMED.sub(lambda named: spelled(named[1]), self.option.sentence)
+
+    @property
+    def document(self) -> str:
+        """Its lines of the documentation in Python."""
+        sentence = NAMED.sub(r"``\1``", self.option.sentence)
+        text = f"{self.name}: {sentence} {self.option.python}".rstrip()
+        return textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False)
+
+
+def _parts(annotation: Any) -> tuple[Any, Option | None]:
+    """The type and the option of an annotation."""
+    if get_origin(annotation) is Required:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) is not Annotated:
+        return annotation, None
+    kind, *stated = get_args(annotation)
+    option = next((part for part in stated if isinstance(part, Option)), None)
+    return kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind, option
+
+
+def table_parameters(table: type) -> list[Parameter]:
+    found = []
+    for name, annotation in table.__annotations__.items():
+        kind, option = _parts(annotation)
+        if option is None:
+            raise TypeError(f"{table.__name__}.{name} states no option")
+        found.append(Parameter(name, inspect.Parameter.KEYWORD_ONLY, kind, option.default, option))
+    return found
+
+
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a function that are options: those of its signature, and those of its table."""
+    found = []
+    for stated in inspect.signature(function).parameters.values():
+        if get_origin(stated.annotation) is Unpack:
+            found += table_parameters(get_args(stated.annotation)[0])
+            continue
+        kind, option = _parts(stated.annotation)
+        if option is not None:
+            found.append(Parameter(stated.name, stated.kind, kind, stated.default, option))
+    return found
