@@ -15,7 +15,7 @@ class Signatures(griffe.Extension):
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Replace what the source states of a function by what it has when it runs."""
         function = getattr(api, func.name, None) if func.path.startswith("phaze.api.") else None
-        if not hasattr(function, "parameters"):
+        if function is None or not hasattr(function, "parameters"):
             return
         func.parameters = griffe.Parameters(
             *(
