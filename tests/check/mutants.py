@@ -187,7 +187,7 @@ MUTANTS = (
         (FORGERIES,),
     ),
     Mutant(
-        "shapes.py",
+        "plan_bounds.py",
         "return np.asarray(laps * pace + share * costs.filled + costs.ends)",
         "return np.asarray(laps * pace + costs.filled + costs.ends)",
         (PLANS,),

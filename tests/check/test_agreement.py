@@ -5,11 +5,14 @@ import pytest
 
 from phaze.check import mappings, products, vectors, works
 from phaze.check.certified import plan_batch
-from phaze.check.graphs import Graph, Layer, Pass
+from phaze.check.formats import Held
+from phaze.check.graphs import Pass
+from phaze.check.job import Job
+from phaze.check.network import Level, Network
 from phaze.check.placements import cuts_of, least_batch, stages_of
-from phaze.check.plan_graph import LayerSeconds, StatedMode
+from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode
 from phaze.check.schedules import ideals_of, least, makespan, order_of, series, shortest_path
-from phaze.check.stages import flat_job
+from phaze.check.stack import paper_stack
 from phaze.cost import mapping, vector
 from phaze.cost.products import part_rows, parts_from, sweep_products
 from phaze.placement.layers import Layer as PlacedLayer
@@ -144,21 +147,17 @@ def test_schedules_are_accepted_and_no_bound_is_above_the_best_one(count: int) -
         assert total <= found.makespan_s * (1 + 1e-9), problem
 
 
-def _layers(rng: np.random.Generator, chain: bool) -> tuple[Graph, np.ndarray, np.ndarray]:
+def _layers(rng: np.random.Generator, chain: bool) -> tuple[PlanGraph, np.ndarray, np.ndarray]:
     count = int(rng.integers(2, 7))
     kinds = int(rng.integers(1, 4))
-    nothing = Pass((), (), ())
     width = int(rng.choice([1, 2, 4]))
     layers = tuple(
-        Layer(
-            name=str(k),
-            forward=nothing,
-            backward=nothing,
+        LayerBytes(
             parameters=int(rng.integers(0, 50)),
             modes=(StatedMode(int(rng.integers(0, 80))), StatedMode(0)),
             sharded=bool(rng.random() < 0.7),
         )
-        for k in range(kinds)
+        for _ in range(kinds)
     )
     calls = tuple(int(rng.integers(0, kinds)) for _ in range(count))
     pairs = {(a, a + 1) for a in range(count - 1)} if chain else set[tuple[int, int]]()
@@ -166,8 +165,15 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[Graph, np.ndarray, n
     edges = tuple((a, b, float(rng.integers(0, 40))) for a, b in sorted(pairs))
     times = [np.array([[float(rng.integers(1, 30))] for _ in range(kinds)]) for _ in range(2)]
     blocks = (False,) * count
-    graph = Graph(width, 1, ("none", "full"), layers, calls, blocks, False, edges, every_mode=True)
+    graph = PlanGraph(width, 1, ("none", "full"), layers, calls, blocks, False, edges, every_mode=True)
     return graph, times[0], times[1]
+
+
+def _job(devices: int, batch: int, link: float) -> Job:
+    """Under the rules icml24, with plain gradient descent."""
+    level = Level(devices, link, 0.0, 1.0, 0.0, NEVER, 0.0, 0.0, 0.0, 0.0, 0.0)
+    state = Held(4.0, 0.0, 0.0, 0.0, 2.0, 1.0, 1.0)
+    return Job(devices, batch, paper_stack(0.0, link), Network((level,)), state, 0.0, None)
 
 
 @pytest.mark.parametrize("count", [150, MANY])
@@ -180,7 +186,7 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         devices, batch, hbm = int(rng.integers(1, 17)), int(rng.integers(1, 20)), float(rng.choice([200, 600, 1e9]))
         placed = [
             PlacedLayer(i, forward[k, 0], backward[k, 0], 2.0 * graph.layers[k].parameters,
-                        float(graph.layers[k].saved_bytes), graph.layers[k].sharded)
+                        graph.layers[k].modes[0].kept, graph.layers[k].sharded)
             for i, k in enumerate(graph.calls)
         ]  # fmt: skip
         problem = icml24_problem(
@@ -188,8 +194,9 @@ def test_placements_take_what_phaze_says(count: int) -> None:
             link_bytes_per_s=3.0, optimizer="sgd", recompute=recompute,
         )  # fmt: skip
         found = fastest_plan(problem)
-        job = flat_job(devices, batch, 3.0, 4.0)
-        cuts = cuts_of(stages_of(graph, job), job, recompute, hbm)
+        job = _job(devices, batch, 3.0)
+        modes = recompute != "full", recompute != "none"
+        cuts = cuts_of(stages_of(graph, job), job, modes, hbm)
         bound = float(least_batch(cuts, forward, backward, np.full(1, 1e12))[0])
         if found is None:
             assert bound >= 1e12

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from phaze.check.boxes import Walk, boxes_of, least_chips, walk
+from phaze.check.layer_costs import works_of
 from phaze.check.limits import making_usd
 from phaze.check.means import mean_of
-from phaze.check.published import Model, Ways, model_of
+from phaze.check.model import ChipCosts, Model, model_of
 from phaze.check.silicon import power_of
 from phaze.check.space import Grid, grid_of, space_of
 from phaze.check.verdict import check
@@ -65,12 +66,13 @@ def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fi
     assert (boxes.area <= chips.area).all() and (boxes.clock >= chips.clock).all()
     assert (boxes.unit_rate >= chips.clusters * chips.macs * chips.clock).all()
     assert (boxes.lane_rate >= chips.vector_units * chips.lanes * chips.clock).all()
-    costs = Ways(boxes, model.constants, model.network, False)
-    true = Ways(chips, model.constants, model.network, False)
     for graph in model.graphs:
-        works = [work for layer in graph.layers for own in (layer.forward, layer.backward) for work in own.works]
-        for box, chip in zip(costs.both(works), true.both(works), strict=True):
-            assert (box <= chip * (1 + 1e-12)).all()
+        works = works_of(graph)
+        box, chip = (ChipCosts(model, some, False).seconds(works, False) for some in (boxes, chips))
+        assert set(box.one) == set(box.spread) == set(works)
+        for work in works:
+            assert (box.spread[work] <= chip.spread[work] * (1 + 1e-12)).all()
+            assert (box.one[work] <= chip.one[work] * (1 + 1e-12)).all()
 
 
 def test_boxes_cover_a_space_and_leave_what_is_below_the_goal(good: Path) -> None:

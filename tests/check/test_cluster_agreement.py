@@ -10,10 +10,10 @@ import pytest
 
 from phaze.check import mappings, network, products, recompute, traced
 from phaze.check.certified import plan_batch
-from phaze.check.labels import least_of_row
+from phaze.check.exact_cuts import least_of_row
+from phaze.check.plan_bounds import Chipwise, least_batches, row_bound
+from phaze.check.plan_classes import GraphParts, Space
 from phaze.check.reading import NotCoveredError
-from phaze.check.rows import Space
-from phaze.check.shapes import Chipwise, least_batches, row_bound
 from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
 from phaze.cost.collective import collective
@@ -167,7 +167,7 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
         found = fastest_plan(case.problem, case.prices)
         again, zero = case.problem.recompute, case.problem.zero
         chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
-        space = Space(case.graph, case.job, chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
+        space = Space(GraphParts(case.graph, case.job), chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
         chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
         known, far = np.zeros((1, 1)), np.full(1, 1e12)
         if found is None:
@@ -182,12 +182,12 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
                 assert bound <= max(batch_s * (1 + 1e-9), 0.0) or goal[0] <= batch_s, (case, sharp)
         least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
         assert least <= batch_s * (1 + 1e-9), case
-        exact += space.simple
-        if space.simple or space.chain:
+        exact += space.parts.simple
+        if space.parts.simple or space.parts.chain:
             assert least >= batch_s * (1 - 1e-9), case
-        if space.chain:  # equal blocks as any other chain
+        if space.parts.chain:  # equal blocks as any other chain
             chains += 1
-            space.simple = False
+            space.parts.simple = False
             least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
             assert abs(least - batch_s) <= 1e-9 * batch_s, case
     assert fitting > count / 3 and exact > fitting / 3 and chains > fitting / 2
@@ -202,7 +202,7 @@ def test_no_bound_of_a_row_is_above_its_best_plan_however_slow_the_level_it_cros
         case = case_of(rng, True)
         again, zero = case.problem.recompute, case.problem.zero
         chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
-        space = Space(case.graph, case.job, chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
+        space = Space(GraphParts(case.graph, case.job), chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
         chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
         work = sum(float((case.times.forward + case.times.backward)[kind, 0]) for kind in case.graph.calls)
         for row in space.rows(0.0, 0.0, 1e12):

@@ -8,9 +8,9 @@ import pytest
 
 from phaze.check.boxes import boxes_of, least_chips, walk
 from phaze.check.chips import Boxes, Chips
-from phaze.check.clustered import ClusterModel, cluster_model
-from phaze.check.layers import works_of
+from phaze.check.layer_costs import works_of
 from phaze.check.means import mean_of
+from phaze.check.model import Model, model_of
 from phaze.check.operators import Costs
 from phaze.check.silicon import drawn_of, edges_of, power_of
 from phaze.check.space import Grid, grid_of, space_of
@@ -20,9 +20,9 @@ from tests.check.forge import Papers
 NOTHING = lambda _: None  # noqa: E731
 
 
-def _model(papers: Papers) -> ClusterModel:
-    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0])
-    return cluster_model(papers.problem["models"][0], *parts, 16, True, papers.problem["hbm_bytes"])
+def _model(papers: Papers) -> Model:
+    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    return model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"], 16)
 
 
 @pytest.fixture(scope="module")

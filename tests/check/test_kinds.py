@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from phaze.check.means import mean_of
-from phaze.check.proof import start
-from phaze.check.published import model_of
+from phaze.check.model import model_of
 from phaze.check.reading import NotCoveredError
 from phaze.check.space import grid_of, space_of
+from phaze.check.space_proof import start
 from phaze.check.verdict import check
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran

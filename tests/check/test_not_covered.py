@@ -84,7 +84,7 @@ LISTED: dict[str, tuple[str, Change]] = {
     ),
     "plans under rules icml24": ("proof", _set(*STACK, "stages", value="icml24")),
     "any key of a run's documents that is not in the checker's own lists (`check/question.py`, `stack.py`, "
-    "`stages.py`, `job.py`)": ("good", _set("problem", "trust", value=1)),
+    "`job.py`)": ("good", _set("problem", "trust", value=1)),
 }  # fmt: skip
 
 

@@ -11,7 +11,8 @@ import pytest
 from phaze.check import traced
 from phaze.check.graphs import pass_of
 from phaze.check.network import network_of
-from phaze.check.passes import Exchanging, TimedPass, timed
+from phaze.check.pass_units import timed
+from phaze.check.passes import Exchanging, TimedPass
 from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.check.softmaxes import with_plain_softmaxes

@@ -17,7 +17,7 @@ which n are built, p the port and w the width of the global buffer:
                   memories, and macs over U f(U). Any schedule or plan of a chip of the box is one of it
 
 A box whose bound does not reach its goal is cut in two along the axis whose ends lie furthest apart by ratio; the
-halves cover it by construction. Boxes of one chip go through the steps of :mod:`.proof`.
+halves cover it by construction. Boxes of one chip go through the steps of :mod:`.space_proof`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +31,11 @@ from numpy.typing import NDArray
 from .chips import Boxes, Chips
 from .limits import LEAST_SHARE, die_of
 from .means import Mean
-from .proof import Counted, Model, Watch, prove, start
+from .model import Model
 from .reading import require
 from .silicon import Drawn, areas_of, drawn_of, held_clock, port_of
 from .space import Grid, Space
+from .space_proof import Counted, Watch, prove, start
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,8 +11,8 @@ from .pricing import Plan, broken_rules, in_even_chunks, price_of
 from .reading import listed, require, whole
 
 PLAN = ("graph", "recompute", "zero", "data", "order", "family", "chunks", "stages")
-PUBLISHED_PLAN = ("graph", "recompute", "data", "stages")
-"""The keys of a plan; under the published rules there is one order, one family and no ZeRO."""
+PAPER_PLAN = ("graph", "recompute", "data", "stages")
+"""The keys of a plan; under the rules icml24 there is one order, one family and no ZeRO."""
 
 
 def _family(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Family:

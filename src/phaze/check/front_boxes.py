@@ -16,8 +16,9 @@ from .boxes import walk
 from .chips import Chips
 from .fronts import Asked, Units, UnitSolver, figures_of, goals_of, prove_units
 from .means import Mean
-from .proof import Counted, Model, Watch
+from .model import Model
 from .space import Grid, Space
+from .space_proof import Counted, Watch
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

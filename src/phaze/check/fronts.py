@@ -9,8 +9,8 @@ takes T within the limits
     there is p in P:   p_k <= u_k for every known metric k,   (1 - g) p_T <= T, where T is weighed
 
 so every unit has a goal of its own, min( (1 - g) p_T over the p that are no worse in what is known, the limit of T ),
-and is proved against it as a chip of a search is (:mod:`.proof`). A unit that no design covers must not fit at all. No
-design is beaten by another one in all metrics. Values count as equal within 2^-29 of themselves.
+and is proved against it as a chip of a search is (:mod:`.space_proof`). A unit that no design covers must not fit at
+all. No design is beaten by another one in all metrics. Values count as equal within 2^-29 of themselves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from .chips import Chips
 from .limits import making_kgco2e, making_usd
 from .means import Mean
-from .proof import Counted, Model, Open, Watch
+from .model import Model
 from .reading import cover, listed, number, only, require
 from .silicon import power_of
 from .space import Grid, Space, chip_named
+from .space_proof import Counted, Open, Watch
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,10 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .plan_graph import LayerBytes, PlanGraph, StatedMode
-from .reading import RefusedError, cover, listed, number, require, whole
-from .traced import Trace, traced_layer
+from .reading import cover, listed, number, require, whole
+from .traced import Trace
 from .works import NEVER, Operator, Work, needs_of, work_of
+
+Groups = list[list[int]]
+"""The operators of every fused one, by number, in the order in which they run."""
+Edge = tuple[int, int, float]
+"""From a call to a later one, and the bytes between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,52 @@ class Pass:
     waits: tuple[frozenset[int], ...]
     works: tuple[Work, ...]
     modules: tuple[tuple[str, ...], ...] = ()
+
+
+def _groups_of(table: Any, numbers: Sequence[int]) -> Groups:
+    """The groups that a certificate lists, which hold every operator once."""
+    groups = []
+    for row in listed(table, "fusion"):
+        group = [whole(operator, "fusion") for operator in listed(row, "fusion")]
+        groups.append(group)
+    every = [operator for group in groups for operator in group]
+    require(sorted(every) == sorted(numbers) and all(groups), "fusion: it does not hold every operator once")
+    return groups
+
+
+def _readers_of(groups: Groups, operators: Mapping[int, Operator]) -> dict[int, set[int]]:
+    """The groups that read each tensor."""
+    readers: dict[int, set[int]] = {}
+    for place, group in enumerate(groups):
+        for operator in group:
+            for tensor, _ in operators[operator].reads:
+                readers.setdefault(tensor, set()).add(place)
+    return readers
+
+
+def _writers_of(groups: Groups, operators: Mapping[int, Operator]) -> dict[int, int]:
+    """The one group that writes each tensor."""
+    writer: dict[int, int] = {}
+    for place, group in enumerate(groups):
+        for operator in group:
+            for tensor, _ in operators[operator].writes:
+                require(writer.get(tensor, place) == place, "graphs.json: a tensor is written twice")
+                writer[tensor] = place
+    return writer
+
+
+def _waits_of(groups: Groups, operators: Mapping[int, Operator]) -> tuple[frozenset[int], ...]:
+    """For every group those that write what it reads, all of them before it."""
+    writer, waits = _writers_of(groups, operators), []
+    for place, group in enumerate(groups):
+        before = set[int]()
+        for operator in group:
+            before |= {writer[tensor] for tensor, _ in operators[operator].reads if tensor in writer}
+        before.discard(place)
+        in_order = all(other < place for other in before)
+        require(in_order, "fusion: the operators are in an order that cannot run")
+        waits.append(frozenset(before))
+    return tuple(waits)
 
 
 def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mapping[int, int]) -> Operator:
@@ -35,108 +85,53 @@ def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mappi
     cores = {part.core for part in members}
     require(cores <= {"tensor", "vector", "both"}, "fusion: a collective or nothing at all is fused")
     core = "both" if len(cores) > 1 else cores.pop()
-    taken = tuple((tensor, max(*sizes, min(size_of[tensor], sum(sizes)))) for tensor, sizes in reads.items())
-    given = tuple((tensor, size) for tensor, size in written.items() if tensor in outside)
-    return Operator("fused", core, {}, taken, given, tuple(members))
+    entering = []
+    for tensor, sizes in reads.items():
+        once = min(size_of[tensor], sum(sizes))
+        entering.append((tensor, max(*sizes, once)))
+    leaving = [(tensor, size) for tensor, size in written.items() if tensor in outside]
+    return Operator("fused", core, {}, tuple(entering), tuple(leaving), tuple(members))
 
 
-def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], groups: Any, residency: bool) -> Pass:
-    """The fused pass: ``groups`` lists, in order, the operators of each fused one by number."""
-    by_number, outputs = {one.number: one.op for one in trace.operators}, trace.outputs
-    listing = [[whole(i, "fusion") for i in listed(group, "fusion")] for group in listed(groups, "fusion")]
-    every = [i for group in listing for i in group]
-    require(sorted(every) == sorted(by_number) and all(listing), "fusion: it does not hold every operator once")
-    readers: dict[int, set[int]] = {}
-    for at, group in enumerate(listing):
-        for i in group:
-            for tensor, _ in by_number[i].reads:
-                readers.setdefault(tensor, set()).add(at)
+def _fused(
+    groups: Groups, operators: Mapping[int, Operator], outputs: frozenset[int], tensors: Mapping[int, tuple[int, int]]
+) -> list[Operator]:
+    """The operator that every group is."""
     size_of = {tensor: elements * width for tensor, (elements, width) in tensors.items()}
-    operators = []
-    for at, group in enumerate(listing):
-        members = [by_number[i] for i in group]
+    readers, fused = _readers_of(groups, operators), []
+    for place, group in enumerate(groups):
+        members = [operators[operator] for operator in group]
+        if len(members) == 1:
+            fused.append(members[0])
+            continue
         written = {tensor for part in members for tensor, _ in part.writes}
-        outside = frozenset(t for t in written if t in outputs or readers.get(t, set()) - {at})
-        operators.append(members[0] if len(members) == 1 else _joined(members, outside, size_of))
-    writer: dict[int, int] = {}
-    for at, group in enumerate(listing):
-        for i in group:
-            for tensor, _ in by_number[i].writes:
-                require(tensor not in writer or writer[tensor] == at, "graphs.json: a tensor is written twice")
-                writer[tensor] = at
-    waits = []
-    for at, group in enumerate(listing):
-        before = {writer[t] for i in group for t, _ in by_number[i].reads if t in writer} - {at}
-        require(all(other < at for other in before), "fusion: the operators are in an order that cannot run")
-        waits.append(frozenset(before))
-    none = [([NEVER] * len(op.reads), [NEVER] * len(op.writes)) for op in operators]
-    needs = needs_of(operators, outputs) if residency else none
-    works = tuple(work_of(op, need, tensors) for op, need in zip(operators, needs, strict=True))
-    module = {one.number: one.module for one in trace.operators}
-    return Pass(tuple(operators), tuple(waits), works, tuple(tuple(module[i] for i in group) for group in listing))
+        elsewhere = {tensor for tensor in written if readers.get(tensor, set()) - {place}}
+        fused.append(_joined(members, frozenset(elsewhere | (written & outputs)), size_of))
+    return fused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer(LayerBytes):
-    """A distinct layer with both passes fused."""
-
-    name: str
-    forward: Pass
-    backward: Pass
-
-    @property
-    def saved_bytes(self) -> float:
-        """Bytes that a microbatch keeps where nothing runs again."""
-        return self.modes[0].kept
-
-
-@dataclass(frozen=True, slots=True)
-class Graph(PlanGraph):
-    """A graph with the passes of its layers; a stage recomputes all of them or none."""
-
-    layers: tuple[Layer, ...]
+def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], fusion: Any, residency: bool) -> Pass:
+    """The fused pass; ``residency``: what was written may still be in the global buffer when it is read."""
+    operators = {row.number: row.op for row in trace.operators}
+    groups = _groups_of(fusion, list(operators))
+    fused = _fused(groups, operators, trace.outputs, tensors)
+    needs = [([NEVER] * len(op.reads), [NEVER] * len(op.writes)) for op in fused]
+    if residency:
+        needs = needs_of(fused, trace.outputs)
+    works = [work_of(op, need, tensors) for op, need in zip(fused, needs, strict=True)]
+    module = {row.number: row.module for row in trace.operators}
+    modules = [tuple(module[operator] for operator in group) for group in groups]
+    return Pass(tuple(fused), _waits_of(groups, operators), tuple(works), tuple(modules))
 
 
-def _layer(table: Mapping[str, Any], groups: Any, residency: bool) -> Layer:
-    traced, passes = traced_layer(table), listed(groups, "fusion", 2)
-    cover(not traced.frozen, "weights that are not trained, under rules icml24")
-    return Layer(
-        modes=(StatedMode(traced.saved_bytes), StatedMode(0.0)),
-        parameters=traced.parameters,
-        sharded=traced.sharded,
-        name=traced.name,
-        forward=pass_of(traced.forward, traced.tensors, passes[0], residency),
-        backward=pass_of(traced.backward, traced.tensors, passes[1], residency),
-    )
-
-
-def chain_of(table: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[tuple[int, int, float], ...]]:
+def chain_of(table: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[Edge, ...]]:
     """The calls of a graph, by layer, and the bytes between them."""
-    calls = tuple(whole(call[0], "calls", 0, len(table["layers"]) - 1) for call in table["calls"])
-    count = len(calls) - 1
-    edges = tuple((whole(a, "edge", 0, count), whole(b, "edge", 0, count), number(s, "edge"))
-                  for a, b, s, _ in table["edges"])  # fmt: skip
-    require(all(a < b for a, b, _ in edges), "graphs.json: an edge leads back")
+    last_layer = len(table["layers"]) - 1
+    calls = tuple(whole(call[0], "calls", 0, last_layer) for call in table["calls"])
+    last, edges = len(calls) - 1, []
+    for tail, head, size, _ in table["edges"]:
+        edge = whole(tail, "edge", 0, last), whole(head, "edge", 0, last), number(size, "edge")
+        require(edge[0] < edge[1], "graphs.json: an edge leads back")
+        edges.append(edge)
     cover(bool(calls), "models without a layer")
-    return calls, edges
-
-
-def graph_of(table: Mapping[str, Any], fusion: Any, residency: bool) -> Graph:
-    """A graph of the run, its layers fused as the certificate says."""
-    try:
-        groups = listed(fusion, "fusion", len(table["layers"]))
-        layers = tuple(_layer(layer, own, residency) for layer, own in zip(table["layers"], groups, strict=True))
-        calls, edges = chain_of(table)
-        return Graph(
-            tensor=whole(table["tensor"], "tensor", 1),
-            microbatch=whole(table["microbatch"], "microbatch", 1),
-            names=("none", "full"),
-            layers=layers,
-            calls=calls,
-            block=(False,) * len(calls),
-            equal=False,
-            edges=edges,
-            every_mode=True,
-        )
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
-        raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None
+    return calls, tuple(edges)

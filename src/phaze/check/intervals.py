@@ -26,10 +26,10 @@ class Intervals:
 
 
 def is_chain(graph: PlanGraph) -> bool:
-    """Whether calls can run in one order alone, and parameters are shared, if at all, by its two ends."""
+    """Whether calls can run in one order alone, and trained parameters are shared, if at all, by its two ends."""
     follows = {(tail, head) for tail, head, _ in graph.edges}
     last = len(graph.calls) - 1
-    ends = all(set(tie.calls) == {0, last} for tie in (*graph.ties, *graph.still))
+    ends = all(set(tie.calls) == {0, last} for tie in graph.ties)
     return ends and all((call, call + 1) in follows for call in range(last))
 
 

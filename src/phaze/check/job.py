@@ -1,4 +1,4 @@
-"""The job of a model under rules cluster (docs/placement.md): devices, batch, state of a parameter, ends of a batch.
+"""The job of a model (docs/placement.md): devices, batch, state of a parameter, ends of a batch.
 
 A stage is t c devices wide: t of its tensor group, c that share a sequence; its replicas are d. Dense weights are held
 alike by c d ranks, experts that g ranks share out by e = t c d / g. Under hybrid sharding state is shared out over the
@@ -104,24 +104,40 @@ class Job:
 
 
 def job_of(table: Mapping[str, Any]) -> Job:
-    """The job of a model, where its rules are those of a cluster."""
-    machine = table["machine"]
-    for own, known in ((table, TRAINING | {"shards"}), (machine, MACHINE), (machine["cluster"], CLUSTER)):
-        more = sorted(set(own) - known)
+    """The job of a model."""
+    machine, precision = table["machine"], str(table["precision"])
+    cluster, stated = machine["cluster"], machine["stack"]
+    for part, keys in ((table, TRAINING | {"shards"}), (machine, MACHINE), (cluster, CLUSTER)):
+        more = sorted(set(part) - keys)
         cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
-    require(machine["precision"] == table["precision"], "problem.json: it says two things of precision")
-    hosted = machine["host_bytes_per_s"] if machine["stack"]["hidden_offload"] is not None else None
-    devices, network = whole(table["devices"], "devices", 1), network_of(machine["cluster"], machine["basis"])
+    require(machine["precision"] == precision, "problem.json: it says two things of precision")
+    devices, network = whole(table["devices"], "devices", 1), network_of(cluster, machine["basis"])
     require(devices <= network.groups()[-1], "devices: the cluster has fewer")
-    stack, chunks = stack_of(machine["stack"]), table["chunks"]
-    stack = replace(stack, keeping=replace(stack.keeping, offload=hosted is not None))
-    found = None if chunks is None else tuple(whole(v, "chunks", 1) for v in chunks)
-    held = held_of(str(table["precision"]), str(table["optimizer"]), machine["stack"])
+    stack, shards = stack_of(stated, network.levels[0].bandwidth), _shards(table)
+    if stack.arriving:
+        flat = len(network.levels) == 1 and network.levels[0].kind == "switch"
+        cover(flat, "a network of several levels")
+        cover(machine["basis"] == "ideal", f"the basis {machine['basis']}")
+        cover(precision == "bf16", f"products in {precision}")
+        cover(shards is None and list(table["zeros"]) == [0], "stages of ZeRO")
+    host_rate = None
+    if stack.offload is not None and machine["host_bytes_per_s"] is not None:
+        host_rate = number(machine["host_bytes_per_s"], "host_bytes_per_s", 1e-9)
+    chunks = None
+    if table["chunks"] is not None:
+        chunks = tuple(whole(count, "chunks", 1) for count in table["chunks"])
     return Job(
-        devices, whole(table["batch"], "batch", 1), stack, network, held,
-        number(table["headroom"], "headroom", 0, 0.999999), found, str(table["precision"]),
-        None if hosted is None else number(hosted, "host_bytes_per_s", 1e-9), _shards(table),
-    )  # fmt: skip
+        devices=devices,
+        batch=whole(table["batch"], "batch", 1),
+        stack=replace(stack, keeping=replace(stack.keeping, offload=host_rate is not None)),
+        network=network,
+        held=held_of(precision, str(table["optimizer"]), stated),
+        headroom=number(table["headroom"], "headroom", 0, 0.999999),
+        chunks=chunks,
+        precision=precision,
+        host_rate=host_rate,
+        shards=shards,
+    )
 
 
 def _shards(table: Mapping[str, Any]) -> tuple[int, ...] | None:

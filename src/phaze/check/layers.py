@@ -4,24 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .formats import in_format
 from .graphs import Pass, chain_of, pass_of
 from .job import Job
-from .passes import TimedPass, timed
-from .plan_graph import LayerBytes, LayerSeconds, PlanGraph, Tie
+from .pass_units import timed
+from .passes import TimedPass
+from .plan_graph import LayerBytes, PlanGraph, Tie
 from .reading import RefusedError, cover, listed, require, whole
 from .recompute import Mode, Modes, gradient_elements, offered
+from .schedules import core_schedules
 from .softmaxes import with_plain_softmaxes
+from .stack import PAPER
 from .traced import Trace, TracedLayer, traced_layer, with_sums
-from .works import Work
 
-Floats = NDArray[np.float64]
 AROUND = ("prologue", "epilogue", "between")
-HOST_SHARE = 0.85
-"""Of the host link that offload reaches: docs/plan.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,46 +80,66 @@ def _halves(layer: TracedLayer, groups: Any, whole_pass: Pass) -> tuple[Trace, T
     return ahead, back.part({one.number for one in rest}, frozenset(back.outputs - made))
 
 
-def _layer(layer: TracedLayer, job: Job, names: Sequence[str], groups: Any, residency: bool) -> RunLayer:
+@dataclass(frozen=True, slots=True)
+class _Fusion:
+    """What a certificate says of a layer: how its passes are fused, and multipliers by pass."""
+
+    groups: Any
+    multipliers: Mapping[int, Sequence[Any]]
+    residency: bool
+
+
+def _layer(layer: TracedLayer, job: Job, names: Sequence[str], fusion: _Fusion) -> RunLayer:
+    """A layer whose modes between none and full have these names."""
     stack = job.stack
     modes = Modes(layer, stack.keeping)
-    found = tuple(modes.of(name) for name in ("selective", *names))
-    full = modes.of("full")
-    reruns = [mode.again if mode.reruns else None for mode in found]
-    trimmed = _needed_again(layer) if stack.trims else None
-    traces = [layer.forward, layer.backward, reruns[0], *(() if trimmed is None else (trimmed,)), *reruns[1:]]
-    wanted = [trace for trace in traces if trace is not None]
-    listing = listed(groups, "fusion", len(wanted) + 2 * stack.splits)
-    fused = iter(listing)
+    between = tuple(modes.of(name) for name in names)
+    reruns = [mode.again if mode.reruns else None for mode in between]
+    trimmed = [_needed_again(layer)] if stack.trims else []
+    traces = [layer.forward, layer.backward, *reruns[:1], *trimmed, *reruns[1:]]
+    count = sum(trace is not None for trace in traces)
+    groups = listed(fusion.groups, "fusion", count + 2 * stack.splits)
 
     def run(trace: Trace, own: Any, backward: bool) -> TimedPass:
-        passed = pass_of(trace, layer.tensors, own, residency)
-        return timed(passed, stack.rule, stack.pieces, backward, stack.host, stack.exchanging)
+        fused = pass_of(trace, layer.tensors, own, fusion.residency)
+        if stack.rule == PAPER:
+            placed = core_schedules(fused, fusion.multipliers.get(int(backward), ()))
+            return TimedPass(fused, (), (), 0.0, placed=placed)
+        return timed(fused, stack.rule, stack.pieces, backward, stack.host, stack.exchanging)
 
-    made = [None if trace is None else run(trace, next(fused), at == 1) for at, trace in enumerate(traces)]
-    forward, backward, selective = made[0], made[1], made[2]
+    runs, left = list[TimedPass | None](), iter(groups)
+    for trace in traces:
+        runs.append(None if trace is None else run(trace, next(left), trace is layer.backward))
+    forward, backward, again = runs[0], runs[1], runs[2:]
     assert forward is not None and backward is not None
-    more, halves = made[3:] if trimmed is None else made[4:], None
+    cut = again.pop(len(reruns[:1])) if trimmed else None
+    halves = None
     if stack.splits:
-        apart = _halves(layer, listing[1], backward.own)
-        chosen = [[group for group in listing[1] if group[0] in {o.number for o in one.operators}] for one in apart]
-        require(listing[-2:] == chosen, "fusion: the halves of a backward pass are not parts of it")
-        halves = run(apart[0], chosen[0], True), run(apart[1], chosen[1], True)
-    buffers = stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0
+        parts = _halves(layer, groups[1], backward.own)
+        chosen = [_groups_in(groups[1], part) for part in parts]
+        require(groups[-2:] == chosen, "fusion: the halves of a backward pass are not parts of it")
+        halves = run(parts[0], chosen[0], True), run(parts[1], chosen[1], True)
     return RunLayer(
-        modes=(modes.of("none"), *found, full),
+        modes=(modes.of("none"), *between, modes.of("full")),
         parameters=layer.parameters,
         logit_bytes=modes.logit_bytes,
-        buffer_bytes=buffers,
+        buffer_bytes=stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0,
         experts=layer.experts,
         frozen=layer.frozen,
         frozen_experts=layer.frozen_experts,
+        sharded=layer.sharded,
         forward=forward,
         backward=backward,
-        trimmed=None if trimmed is None else made[3],
-        again=(selective, *more),
+        trimmed=cut,
+        again=tuple(again),
         halves=halves,
     )
+
+
+def _groups_in(groups: Sequence[Any], part: Trace) -> list[Any]:
+    """The fused operators of a pass that a part of it has."""
+    numbers = {operator.number for operator in part.operators}
+    return [group for group in groups if group[0] in numbers]
 
 
 def _blocks(table: Mapping[str, Any], calls: Sequence[int]) -> list[int]:
@@ -150,119 +166,81 @@ def _is_still(table: Mapping[str, Any], name: str, tie: Tie) -> bool:
     return any(row[4] is not True for row in own)
 
 
-def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, residency: bool) -> RunGraph:
+def _ties_of(table: Mapping[str, Any]) -> tuple[list[Tie], list[Tie]]:
+    """What several calls share, trained and not."""
+    trained, still = list[Tie](), list[Tie]()
+    tied = list[int]()
+    last = len(table["calls"]) - 1
+    for row in listed(table["ties"], "ties"):
+        places = [whole(call, "ties", 0, last) for call in listed(row[1], "ties")]
+        tie = Tie(tuple(places), whole(row[2], "ties"))
+        tied += places
+        (still if _is_still(table, str(row[0]), tie) else trained).append(tie)
+    cover(len(set(tied)) == len(tied), "calls of several ties")
+    return trained, still
+
+
+def _as_run(layer: TracedLayer, job: Job) -> TracedLayer:
+    """A layer in its number format, with gradients summed as the stack does."""
+    if job.held.sent > 2.0:
+        return with_sums(in_format(layer, job.precision), max(job.stack.inside, job.held.sent))
+    return in_format(with_sums(layer, job.stack.inside), job.precision)
+
+
+def _multipliers_of(table: Any, layers: int, allowed: bool) -> list[dict[int, list[Any]]]:
+    """By layer and pass the multipliers that a certificate lists: rows [layer, pass, entry]."""
+    found: list[dict[int, list[Any]]] = [{} for _ in range(layers)]
+    for row in listed(table, "multipliers"):
+        require(allowed, "multipliers: this schedule rule needs none")
+        layer, number, entry = listed(row, "multipliers", 3)
+        place = whole(layer, "multipliers", 0, layers - 1)
+        found[place].setdefault(whole(number, "multipliers", 0, 1), []).append(entry)
+    return found
+
+
+def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, residency: bool) -> RunGraph:
     """A graph of the run as its stack runs it, its layers fused as the certificate says."""
-    stack = job.stack
     try:
-        calls, edges = chain_of(table)
-        wide = job.held.sent / 2.0
-        edges = tuple((a, b, wide * size) for a, b, size in edges)
-        inside = max(stack.inside, job.held.sent) if wide > 1 else stack.inside
-        every = [with_plain_softmaxes(traced_layer(layer), stack.matrices) for layer in table["layers"]]
-        if wide > 1:
-            traced = [with_sums(in_format(layer, job.precision), inside) for layer in every]
-        else:
-            traced = [in_format(with_sums(layer, inside), job.precision) for layer in every]
-        # Which modes there are is read off the trace, before its format.
-        names = offered([(layer, calls.count(at)) for at, layer in enumerate(every)], stack.keeping)
-        groups = listed(fusion, "fusion", len(traced))
-        layers = [_layer(layer, job, names, own, residency) for layer, own in zip(traced, groups, strict=True)]
-        blocks = _blocks(table, list(calls))
-        row = blocks == list(range(blocks[0], blocks[-1] + 1)) and len({calls[at] for at in blocks}) == 1
-        ties = tuple(
-            Tie(tuple(whole(c, "ties", 0, len(calls) - 1) for c in listed(tie[1], "ties")), whole(tie[2], "ties"))
-            for tie in listed(table["ties"], "ties")
-        )
-        still = tuple(_is_still(table, str(row[0]), tie) for row, tie in zip(table["ties"], ties, strict=True))
-        cover(len({c for tie in ties for c in tie.calls}) == sum(len(t.calls) for t in ties), "calls of several ties")
-        group = whole(table.get("expert", 1), "expert", 1) * whole(table.get("expert_tensor", 1), "expert_tensor", 1)
-        if group == 1:
-            layers = [replace(layer, experts=0, frozen_experts=0) for layer in layers]
-        return RunGraph(
-            whole(table["tensor"], "tensor", 1), whole(table["microbatch"], "microbatch", 1),
-            ("none", "selective", *names, "full"), tuple(layers), calls,
-            tuple(at in set(blocks) for at in range(len(calls))), row, edges,
-            tuple(tie for tie, own in zip(ties, still, strict=True) if not own),
-            whole(table.get("context", 1), "context", 1), group, _low(layers, calls, blocks, job.held.low),
-            tuple(tie for tie, own in zip(ties, still, strict=True) if own),
-        )  # fmt: skip
+        return _graph(table, job, fusion, multipliers, residency)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
         raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None
 
 
-def works_of(graph: RunGraph) -> list[Work]:
-    """Every work of its passes."""
-    return [work for layer in graph.layers for own in layer.passes for work in own.own.works]
-
-
-@dataclass(frozen=True, slots=True)
-class LayerJoules:
-    """Joules of the layers of a graph on every chip: both passes [layers, chips], what modes run again [modes, layers,
-    chips]."""
-
-    both: Floats
-    again: Floats
-
-
-def layer_joules(graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_j: Floats) -> LayerJoules:
-    """All layers on all chips, from the joules of works and of a byte of HBM."""
-    shape = len(graph.layers), len(hbm_j)
-    found = LayerJoules(np.zeros(shape), np.zeros((len(graph.names), *shape)))
-
-    def joules(own: TimedPass) -> Floats:
-        return sum((spread[work] for work in own.own.works), np.zeros(len(hbm_j)))
-
-    for at, layer in enumerate(graph.layers):
-        forward = joules(layer.forward)
-        found.both[at] = forward + joules(layer.backward) + job.stack.apart * layer.parameters * hbm_j
-        full = forward if layer.trimmed is None else joules(layer.trimmed)
-        for mode, own in enumerate(layer.again, 1):
-            found.again[mode, at] = layer.modes[mode].share * full if own is None else joules(own)
-        found.again[-1, at] = full
-    return found
-
-
-def _slots(graph: RunGraph, schedules: Any) -> dict[int, tuple[Any, str]]:
-    """The schedule of every pass, by the pass itself."""
-    found = dict[int, tuple[Any, str]]()
-    rows = [] if schedules is None else listed(schedules, "answer.schedules", len(graph.layers))
-    for layer, own in zip(graph.layers, rows, strict=False):
-        for at, (one, starts) in enumerate(zip(layer.passes, listed(own, "schedules", len(layer.passes)), strict=True)):
-            found[id(one)] = starts, f"schedules[{len(found)}][{at}]"
-    return found
-
-
-def layer_seconds(
-    graph: RunGraph, job: Job, spread: Mapping[Work, Floats], hbm_rate: Floats, exact: bool, schedules: Any = None
-) -> LayerSeconds:
-    """All layers on all chips, from the seconds of works; ``hbm_rate`` is what vector work reaches; ``schedules``: of
-    all passes of all layers on one chip, where no formula gives their seconds."""
-    chips, shape, stack = len(hbm_rate), (len(graph.layers), len(hbm_rate)), job.stack
-    found = LayerSeconds(np.zeros(shape), np.zeros(shape), np.zeros((len(graph.names), *shape)), np.zeros(shape), exact)
-    nothing, slots = np.zeros((0, chips)), _slots(graph, schedules)
-
-    def seconds(own: TimedPass) -> Floats:
-        times = np.stack([spread[work] for work in own.own.works]) if own.own.works else nothing
-        if schedules is not None:
-            return own.scheduled(times, own.waits(job.network), *slots[id(own)])
-        return own.seconds(times, own.waits(job.network))
-
-    for at, layer in enumerate(graph.layers):
-        forward = seconds(layer.forward)
-        found.forward[at] = forward
-        behind, adding = seconds(layer.backward), stack.apart * layer.parameters / hbm_rate
-        found.backward[at] = behind + adding
-        if layer.halves is not None:
-            inputs, weights = seconds(layer.halves[0]), seconds(layer.halves[1]) + adding
-            both = inputs + weights
-            found.weight[at] = found.backward[at] * np.divide(weights, both, out=np.zeros(chips), where=both > 0)
-        full = forward if layer.trimmed is None else np.minimum(forward, seconds(layer.trimmed))
-        for mode, own in enumerate(layer.again, 1):
-            kept = layer.modes[mode]
-            again = kept.share * full if own is None else np.minimum(forward, seconds(own))
-            if kept.host:
-                copies = 2.0 * kept.host / (HOST_SHARE * (job.host_rate or np.inf))
-                again = again + np.maximum(0.0, copies - (stack.offload or 0.0) * (forward + behind + again))
-            found.again[mode, at] = again
-        found.again[-1, at] = full
-    return found
+def _graph(table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, residency: bool) -> RunGraph:
+    stack, (calls, edges) = job.stack, chain_of(table)
+    traced = [with_plain_softmaxes(traced_layer(layer), stack.matrices) for layer in table["layers"]]
+    names = tuple[str, ...]()
+    if not stack.all_recompute:
+        # Which modes there are is read off the trace, before its format.
+        called = [(layer, calls.count(at)) for at, layer in enumerate(traced)]
+        names = ("selective", *offered(called, stack.keeping))
+    entries = _multipliers_of(multipliers, len(traced), stack.rule == PAPER)
+    layers = list[RunLayer]()
+    for layer, groups, own in zip(traced, listed(fusion, "fusion", len(traced)), entries, strict=True):
+        layers.append(_layer(_as_run(layer, job), job, names, _Fusion(groups, own, residency)))
+    context = whole(table.get("context", 1), "context", 1)
+    group = whole(table.get("expert", 1), "expert", 1) * whole(table.get("expert_tensor", 1), "expert_tensor", 1)
+    if stack.arriving:
+        cover(context == group == 1, "sequences or experts that ranks share, under rules icml24")
+        cover(not any(layer.frozen for layer in layers), "weights that are not trained, under rules icml24")
+    if group == 1:
+        layers = [replace(layer, experts=0, frozen_experts=0) for layer in layers]
+    ties, still = _ties_of(table) if stack.ties else ([], [])
+    blocks, wide = _blocks(table, list(calls)), job.held.sent / 2.0
+    in_a_row = blocks == list(range(blocks[0], blocks[-1] + 1))
+    return RunGraph(
+        tensor=whole(table["tensor"], "tensor", 1),
+        microbatch=whole(table["microbatch"], "microbatch", 1),
+        names=("none", *names, "full"),
+        layers=tuple(layers),
+        calls=calls,
+        block=tuple(call in set(blocks) for call in range(len(calls))),
+        equal=in_a_row and len({calls[call] for call in blocks}) == 1,
+        edges=tuple((tail, head, wide * size) for tail, head, size in edges),
+        ties=tuple(ties),
+        context=context,
+        group=group,
+        low=_low(layers, calls, blocks, job.held.low),
+        still=tuple(still),
+        every_mode=stack.all_recompute,
+    )

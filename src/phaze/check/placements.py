@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .families import Family
-from .graphs import Graph
 from .job import Job, Shape
+from .plan_graph import PlanGraph
 from .plans import StageBytes, stage_bytes
 from .reading import cover
-from .stages import SENT_BYTES, Stage, stage_of, stage_passes
+from .stages import Stage, stage_of, stage_passes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,9 +51,9 @@ class Cut:
 class Cuts:
     """What of a graph's placement depends on no chip."""
 
-    graph: Graph
+    graph: PlanGraph
     job: Job
-    recompute: str
+    modes: tuple[bool, bool]
     stages: tuple[Stage, ...]
     firsts: tuple[Cut, ...]
     inner: tuple[tuple[Cut, ...], ...]
@@ -73,7 +73,7 @@ class Cuts:
         return min(self.job.devices // self.devices(stages, unsplit), self.microbatches)
 
 
-def _closed(graph: Graph) -> list[int]:
+def _closed(graph: PlanGraph) -> list[int]:
     """Every closed set as bits, by size."""
     count = len(graph.calls)
     preds = [0] * count
@@ -97,14 +97,14 @@ class Stages:
     """Every stage of every closed set of a graph, [from, to, stage], equal ones once, with the bytes of each, plain and
     recomputing."""
 
-    graph: Graph
+    graph: PlanGraph
     sizes: tuple[int, ...]
     stages: tuple[Stage, ...]
     held: tuple[tuple[StageBytes, StageBytes], ...]
     rows: tuple[tuple[int, int, int], ...]
 
 
-def stages_of(graph: Graph, job: Job) -> Stages:
+def stages_of(graph: PlanGraph, job: Job) -> Stages:
     """The stages of a graph, whatever fits."""
     closed, numbers, rows = _closed(graph), dict[Stage, int](), list[tuple[int, int, int]]()
     held = list[tuple[StageBytes, StageBytes]]()
@@ -127,21 +127,21 @@ def _last_number(held: StageBytes, job: Job, most: int, hbm_bytes: float) -> int
     return int((need <= job.room(hbm_bytes)).sum())
 
 
-def cuts_of(found: Stages, job: Job, recompute: str, hbm_bytes: float) -> Cuts:
-    """The stages that fit somewhere."""
+def cuts_of(found: Stages, job: Job, modes: tuple[bool, bool], hbm_bytes: float) -> Cuts:
+    """The stages that fit somewhere; ``modes``: whether they may keep all, and recompute. The last one keeps all."""
     graph, fits = found.graph, list[tuple[int, int]]()
     most = len(graph.calls)
     for held in found.held:
         plain = _last_number(held[0], job, most, hbm_bytes)
-        again = 0 if recompute == "none" else _last_number(held[1], job, most, hbm_bytes)
-        fits.append((min(plain, 1) if recompute == "full" else plain, again))
+        again = _last_number(held[1], job, most, hbm_bytes) if modes[1] else 0
+        fits.append((plain if modes[0] else min(plain, 1), again))
     inner: list[list[Cut]] = [[] for _ in found.sizes]
     for at, to, number in found.rows:
         if max(fits[number]) > 0:
             inner[at].append(Cut(at, to, number, *fits[number]))
     unsplit = 0 if graph.width == 1 else sum(not graph.layers[kind].sharded for kind in graph.calls)
     firsts, every = tuple(inner[-1]), tuple(map(tuple, inner))
-    return Cuts(graph, job, recompute, found.stages, firsts, every, found.sizes, unsplit)
+    return Cuts(graph, job, modes, found.stages, firsts, every, found.sizes, unsplit)
 
 
 def _floors(cuts: Cuts, forward: Floats, backward: Floats) -> Floats:
@@ -150,10 +150,10 @@ def _floors(cuts: Cuts, forward: Floats, backward: Floats) -> Floats:
     often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
     both = forward + backward
     whole, again = often @ both, 1.0
-    if cuts.recompute == "full":
+    if not cuts.modes[0]:
         with np.errstate(divide="ignore", invalid="ignore"):
             again = np.nan_to_num(1.0 + forward / both, nan=1.0)[often > 0].min(axis=0)
-    first = min(SENT_BYTES * cuts.stages[cut.stage].parameters for cut in cuts.firsts) if cuts.firsts else 0.0
+    first = min(cuts.job.held.sent * cuts.stages[cut.stage].parameters for cut in cuts.firsts) if cuts.firsts else 0.0
     wait = 4.0 * first / cuts.job.stack.link
     found = np.full((count, both.shape[1]), np.inf)
     for stages in range(1, count + 1):
@@ -199,7 +199,7 @@ def _seconds(cuts: Cuts, forward: Floats, backward: Floats) -> tuple[list[Floats
     """Every stage on every chip, plain and recomputing."""
     link = cuts.job.stack.link
     plain = [np.add(*stage_passes(stage, forward, backward, None, link)) for stage in cuts.stages]
-    if cuts.recompute == "none":
+    if not cuts.modes[1]:
         return plain, plain
     return plain, [np.add(*stage_passes(stage, forward, backward, forward, link)) for stage in cuts.stages]
 
@@ -239,7 +239,7 @@ def _best(cuts: Cuts, forward: Floats, backward: Floats, most: int, goal: Floats
     best, m = np.full(forward.shape[1], np.inf), cuts.microbatches
     for cut in cuts.firsts:
         stage = cuts.stages[cut.stage]
-        wait = 4.0 * SENT_BYTES * stage.parameters / cuts.job.stack.link
+        wait = 4.0 * cuts.job.held.sent * stage.parameters / cuts.job.stack.link
         bare = int(cuts.unsplit > 0 and not stage.split)
         if cut.after == 0:
             if cut.plain_until >= 1 and (replicas := cuts.most_replicas(1, bare)) >= 1:

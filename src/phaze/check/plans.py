@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .families import Family, families_of
 from .job import Job, Shape, Size, boundary_levels, over_replicas
-from .layers import LayerJoules
+from .layer_costs import LayerJoules
 from .network import collective, transfer
 from .plan_graph import LayerSeconds, PlanGraph
 

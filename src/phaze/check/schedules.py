@@ -18,7 +18,7 @@ what is done, closed under predecessors, whose steps are one spread operator or 
 least its longest path, and the work of each kind over its cores (:func:`shortest_path`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -82,10 +82,63 @@ def makespan(own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str
         start_of, *on = listed(row, where, 3)
         start, uses = number(start_of, f"{where}[{at}]"), USES(own.works[at].core) or ()
         wide = on == [None, None]
-        runs.append(Run(str(at), uses, False, float(one[at]), float(spread[at]), start, start, wide, (on[0], on[1])))
-    runs = [replace(run, end=run.start + run.length) for run in runs]
+        run = Run(str(at), uses, False, float(one[at]), float(spread[at]), start, start, wide, (on[0], on[1]))
+        runs.append(replace(run, end=start + run.length))
     edges = [(other, at) for at, waits in enumerate(own.waits) for other in waits]
     return length_of(Runs(RULES["icml24"], cores, runs, edges), where)
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSeconds:
+    """Seconds of the operators of a pass on one core and spread, [operators, chips], and the cores of each kind."""
+
+    one: Floats
+    spread: Floats
+    cores: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSchedules:
+    """The schedules of a pass: its order, the components of it, and the multipliers that a certificate brings."""
+
+    own: Pass
+    order: Order
+    parts: tuple[tuple[int, ...], ...]
+    multipliers: tuple["Multiplier", ...]
+
+    def makespan(self, slots: Any, times: CoreSeconds, where: str) -> float:
+        """The length of a schedule on the one chip."""
+        cores = {kind: int(count[0]) for kind, count in times.cores.items()}
+        return makespan(self.own, slots, times.one[:, 0], times.spread[:, 0], cores, where)
+
+    def least(self, times: CoreSeconds, paths: bool) -> Floats:
+        """What no schedule undercuts, on every chip; ``paths``: by the shortest path over ideals, too."""
+        total = np.zeros(times.one.shape[1])
+        for part in self.parts:
+            bound = least(self.order, [part], times.one, times.spread, times.cores, self.multipliers)
+            if paths and len(part) > 1:
+                bound = np.maximum(bound, self._paths(part, times))
+            total = total + bound
+        return total
+
+    def _paths(self, part: Sequence[int], times: CoreSeconds) -> Floats:
+        """The shortest paths of a component, chip by chip; 0 where there are too many ideals."""
+        paths, ideals = np.zeros(times.one.shape[1]), ideals_of(self.order, part)
+        if ideals is None:
+            return paths
+        for chip in range(len(paths)):
+            cores = {kind: float(count[chip]) for kind, count in times.cores.items()}
+            one, spread = times.one[:, chip], times.spread[:, chip]
+            paths[chip] = shortest_path(self.order, part, ideals, one, spread, cores)
+        return paths
+
+
+def core_schedules(own: Pass, multipliers: Any) -> CoreSchedules:
+    """The schedules of a pass under the rule icml24."""
+    order = order_of(own)
+    stated = [multiplier_of(order, entry, "multipliers") for entry in multipliers]
+    parts = [tuple(part) for part in series(order)]
+    return CoreSchedules(own, order, tuple(parts), tuple(stated))
 
 
 # ---- what no schedule undercuts ----
@@ -169,7 +222,7 @@ def multiplier_of(order: Order, row: Any, where: str) -> Multiplier:
     )
 
 
-def _weights(order: Order, part: Sequence[int], entry: Multiplier, cores: dict[str, Floats]) -> dict[int, Floats]:
+def _weights(order: Order, part: Sequence[int], entry: Multiplier, cores: Mapping[str, Floats]) -> dict[int, Floats]:
     """c by operator of a component."""
     inside, weight = set(part), dict[int, Floats]()
     for y, own in entry.chains:
@@ -184,7 +237,7 @@ def _weights(order: Order, part: Sequence[int], entry: Multiplier, cores: dict[s
 
 
 def least(
-    order: Order, parts: Sequence[Sequence[int]], one: Floats, spread: Floats, cores: dict[str, Floats],
+    order: Order, parts: Sequence[Sequence[int]], one: Floats, spread: Floats, cores: Mapping[str, Floats],
     entries: Sequence[Multiplier] = (),
 ) -> Floats:  # fmt: skip
     """What no schedule of some components undercuts, on every chip: the best of all credits for each."""

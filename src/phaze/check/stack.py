@@ -1,8 +1,12 @@
-"""The software stack of a job under rules cluster, read strictly: what this checker does not know is not covered."""
+"""The software stack of a job, read strictly: what this checker does not know is not covered.
+
+The rules of the ICML 2024 paper (``stages = "icml24"``) are values of the same stack.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 from .families import SPLIT
@@ -29,6 +33,14 @@ AS_TRACED = Keeping("trace", None, "scores", (), ())
 NOTHING_HIDDEN = Exchanging()
 LAUNCHES_A_CHUNK = 2.0
 """A receive before a chunk, and a send after it."""
+PAPER = "icml24"
+PAPER_KEYS: Mapping[str, Any] = MappingProxyType({
+    "schedule": PAPER, "stages": PAPER, "pipeline": PAPER, "synchronisation": "first", "host_s": 0.0,
+    "softmax_matrices": 1, "hides_tensor_collectives": False, "hidden_synchronisation": 0.0,
+    "optimizer_traffic_bytes": 0.0, "accumulation_inside": 2.0, "accumulation_apart": 0.0,
+    "piecewise_collectives": False, "saves": "trace", "logit_bytes": None, "gradient_buffer_bytes": 0.0, "state": None,
+})  # fmt: skip
+"""What a stack of the paper's rules says; with any other value it would be a mixture of two sets of rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +56,10 @@ class Stack:
     ``reserve`` bytes; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers
     of several chunks are ``overlapped``; ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once.
 
-    Published: ``arriving``: edges of a stage arrive while it runs, over a flat ``link`` (infinite: there is none);
-    ``first_end``: the end of a batch is that of the first stage; ``unsplit``: a stage without a
-    sharded layer takes one device; ``last_recomputes``: whether the last stage may.
+    Paper: ``arriving``: edges of a stage arrive while it runs, over a flat ``link`` (infinite: there is none);
+    ``first_end``: the end of a batch is that of the first stage; ``unsplit``: a stage without a sharded layer takes one
+    device; ``last_recomputes``: whether the last stage may; ``all_recompute``: every layer does, not blocks alone, and
+    by halves there is no mode; ``ties``: parameters that calls share are summed and held once.
     """
 
     keeping: Keeping = AS_TRACED
@@ -72,6 +85,13 @@ class Stack:
     first_end: bool = False
     unsplit: bool = False
     last_recomputes: bool = True
+    all_recompute: bool = False
+    ties: bool = True
+
+    @property
+    def schedules(self) -> bool:
+        """Whether passes are schedules, which an answer states, and no formula."""
+        return self.rule in ("links", PAPER)
 
     @property
     def splits(self) -> bool:
@@ -84,10 +104,30 @@ class Stack:
         return LAUNCHES_A_CHUNK * self.host
 
 
-def stack_of(table: Mapping[str, Any]) -> Stack:
-    """The stack of a machine."""
+def paper_stack(reserve: float, link: float) -> Stack:
+    """The rules of the ICML 2024 paper, all devices on one link."""
+    return Stack(
+        rule=PAPER,
+        inside=PAPER_KEYS["accumulation_inside"],
+        reserve=reserve,
+        arriving=True,
+        link=link,
+        first_end=True,
+        unsplit=True,
+        last_recomputes=False,
+        all_recompute=True,
+        ties=False,
+    )
+
+
+def stack_of(table: Mapping[str, Any], link: float) -> Stack:
+    """The stack of a machine whose innermost level has this link."""
     more = sorted(set(table) - KNOWN)
     cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
+    if PAPER in (table["stages"], table["pipeline"]):
+        for key, fixed in PAPER_KEYS.items():
+            cover(table[key] == fixed, f"stack.{key} = {table[key]!r}")
+        return paper_stack(number(table["reserve_bytes"], "reserve_bytes"), link)
     cover(table["schedule"] in ("serial", "companions", "links"), f"stack.schedule = {table['schedule']!r}")
     cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
     cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")

@@ -1,4 +1,4 @@
-"""Stages of a pipeline under the rules icml24 (docs/placement.md) on many chips at once, and the job of a model.
+"""Stages of a pipeline under the rules icml24 (docs/placement.md) on many chips at once.
 
 forward    F = max( sum f, |e|/B + f_k + ... + f_n over edges e that enter at the k-th layer )
 backward   R = max( sum b (+ sum f where it recomputes), |e|/B + b_1 + ... + b_k over edges that leave there )
@@ -7,66 +7,15 @@ batch      max (F + R) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(first stage) / B
 Bytes of a stage are those of any plan (:func:`.plans.stage_bytes`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .formats import Held, held_of
-from .job import Job
-from .network import Level, Network
 from .plan_graph import PlanGraph
-from .reading import cover, number, positive, require, whole
-from .stack import KNOWN, TRAINING, Stack
 
 Floats = NDArray[np.float64]
-SENT_BYTES = 2.0
-"""Bytes of a parameter on the wire under rules icml24: docs/search.md."""
-
-
-def published_job(table: Mapping[str, Any]) -> Job:
-    """The job of a model, where its rules are those of icml24."""
-    machine = table["machine"]
-    stack, cluster = machine["stack"], machine["cluster"]
-    for table_, known in ((stack, KNOWN), (table, TRAINING)):
-        more = sorted(set(table_) - known)
-        cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
-    fixed = {
-        "schedule": "icml24", "stages": "icml24", "pipeline": "icml24", "synchronisation": "first", "host_s": 0.0,
-        "softmax_matrices": 1,
-        "hides_tensor_collectives": False, "hidden_synchronisation": 0.0, "optimizer_traffic_bytes": 0.0,
-        "accumulation_inside": 2.0, "accumulation_apart": 0.0, "piecewise_collectives": False, "saves": "trace",
-        "logit_bytes": None, "gradient_buffer_bytes": 0.0, "state": None,
-    }  # fmt: skip
-    for key, value in fixed.items():
-        cover(stack[key] == value, f"stack.{key} = {stack[key]!r}")
-    cover(list(table["zeros"]) == [0], "stages of ZeRO")
-    cover(len(cluster["levels"]) == 1 and cluster["levels"][0]["kind"] == "switch", "a network of several levels")
-    cover(machine["basis"] == "ideal", f"the basis {machine['basis']}")
-    cover(machine["precision"] == table["precision"] == "bf16", f"products in {machine['precision']}")
-    devices, held = whole(table["devices"], "devices", 1), held_of("bf16", str(table["optimizer"]), stack)
-    require(devices <= whole(cluster["devices"], "cluster.devices", 1), "devices: the cluster has fewer")
-    return flat_job(
-        devices,
-        whole(table["batch"], "batch", 1),
-        positive(cluster["levels"][0]["bandwidth_bytes_per_s"], "bandwidth"),
-        held.weight + held.gradient + held.optimizer,
-        number(stack["reserve_bytes"], "reserve_bytes"),
-        number(table["headroom"], "headroom", 0, 0.999999),
-    )
-
-
-def flat_job(
-    devices: int, batch: int, link: float, state_bytes: float, reserve_bytes: float = 0.0, headroom: float = 0.0
-) -> Job:
-    """A job under the published rules as values of the one price: all devices on one link."""
-    stack = Stack(reserve=reserve_bytes, arriving=True, link=link, first_end=True, unsplit=True, last_recomputes=False)
-    level = Level(devices, link, 0.0, 1.0, 0.0, inf, 0.0, 0.0, 0.0, 0.0, 0.0)
-    held = Held(state_bytes, 0.0, 0.0, 0.0, SENT_BYTES, 1.0, 1.0)
-    return Job(devices, batch, stack, Network((level,)), held, headroom, None)
 
 
 @dataclass(frozen=True, slots=True)

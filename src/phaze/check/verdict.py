@@ -9,7 +9,6 @@ import numpy as np
 
 from .boxes import boxed, of_clusters, prove_boxes
 from .claim import larger_words, plan_words, words_of
-from .clustered import cluster_model
 from .energy import KINDS, Objective
 from .front_boxes import prove_front_boxes
 from .fronts import (
@@ -24,10 +23,8 @@ from .fronts import (
     units_of,
 )
 from .means import mean_of
-from .planned import prove_plan
-from .proof import Counted, Model, Solver, Watch, prove
-from .published import Model as PublishedModel
-from .published import model_of
+from .model import Model, model_of
+from .plan_proof import prove_plan
 from .question import known, of_graphs
 from .reading import (
     NotCoveredError,
@@ -44,6 +41,7 @@ from .reading import (
     whole,
 )
 from .space import Grid, Space, chip_named, grid_of, space_of
+from .space_proof import Counted, Solver, Watch, prove
 from .technology import technology_of
 from .works import COST_MODEL
 
@@ -222,19 +220,23 @@ def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
 
 
 def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], at: int) -> Model:
-    """A model of the problem under the rules of its stack."""
-    table, own, fusion = problem["models"][at], graphs["models"][at], said["fusion"][at]
-    residency, memories = problem["residency"] is True, problem["hbm_bytes"]
-    if table["training"]["machine"]["stack"]["stages"] == "layers":
-        require(not any(said["multipliers"][at]), "multipliers: this schedule rule needs none")
-        base, kind, objective = problem["space"]["base"], kind_of(problem), None
-        fan_out = technology_of(base).fan_out
-        if kind != "throughput":
-            devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
-            objective = Objective(kind, devices, problem["space"], problem["ownership"])
-        return cluster_model(table, own, fusion, fan_out, residency, memories, objective=objective)
-    cover(not of_clusters(problem["space"]), "the rules icml24 on chips of clusters")
-    return model_of(table, own, fusion, said["multipliers"][at], residency, memories)
+    """A model of the problem."""
+    table, kind, objective = problem["models"][at], kind_of(problem), None
+    paper = table["training"]["machine"]["stack"]["stages"] != "layers"
+    cover(not (paper and of_clusters(problem["space"])), "the rules icml24 on chips of clusters")
+    if kind != "throughput":
+        devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
+        objective = Objective(kind, devices, problem["space"], problem["ownership"])
+    return model_of(
+        table,
+        graphs["models"][at],
+        said["fusion"][at],
+        said["multipliers"][at],
+        problem["residency"] is True,
+        problem["hbm_bytes"],
+        technology_of(problem["space"]["base"]).fan_out,
+        objective=objective,
+    )
 
 
 def _prove_front(
@@ -264,8 +266,7 @@ def _prove_front(
 
 
 def _covered_by_boxes(models: list[Model]) -> None:
-    published = len(models) == 1 and isinstance(models[0], PublishedModel)
-    cover(published, "larger spaces but for one model under the rules icml24")
+    cover(len(models) == 1 and models[0].placed, "larger spaces but for one model under the rules icml24")
 
 
 def _answered(

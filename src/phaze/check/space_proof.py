@@ -1,19 +1,19 @@
 """Every chip of a space: nothing scores below the bound of a certificate.
 
-Chips are bounded by ever sharper and dearer steps, those of the models' rules (:mod:`.published`, :mod:`.clustered`),
+Chips are bounded by ever sharper and dearer steps, those of a model (:mod:`.model`),
 until their bound is reached. The chip that looks best after the first step goes through all of them before any other: a
 false claim falls there. No list of chips, reason or count is read; what is proved is counted here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .chips import Chips
 from .means import Mean
+from .model import Model
 from .reading import require
 from .space import Space
 
@@ -25,22 +25,6 @@ Watch = Callable[[str], None]
 Solver = Callable[[int], Sequence[float]]
 """The batch times of all models on a chip, by a solver of the caller's own: what he trusts it with is his affair."""
 LENT = "the caller's own solver"
-
-
-class Model(Protocol):
-    """A model of a problem under its rules; ``steps`` in which chips are bounded, the cheapest first."""
-
-    @property
-    def steps(self) -> tuple[str, ...]: ...
-    @property
-    def configurations(self) -> int: ...
-    def answer(self, said: Any, chip: Any, hbm_bytes: float) -> float:
-        """The batch time of the model as an answer runs it on one chip."""
-        ...
-
-    def bounds(self, chips: Any, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
-        """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
-        ...
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What no plan of a graph undercuts under rules cluster, on many chips at once (docs/placement.md, Rules cluster).
+"""What no plan of a graph undercuts, on many chips at once (docs/placement.md). Rules icml24: :mod:`.placements`.
 
 A *row* is all plans of S stages of a family at a stage of ZeRO whose replicas run m microbatches: d from ceil(M/m) to
 the most that the devices allow. With C the seconds of all layers and T the greatest stage, none of them takes less than
@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Rates
-from .layers import LayerJoules
+from .layer_costs import LayerJoules
 from .network import transfer
+from .placements import least_batch
+from .plan_classes import Ends, Held, Row, Space
 from .plan_graph import LayerSeconds
 from .plans import stepped_parameters
-from .rows import Ends, Held, Row, Space
 
 Floats = NDArray[np.float64]
 NEAR = 1e-9
@@ -77,7 +78,7 @@ class Spent:
         graph, more = space.graph, [mode for mode in space.modes_of(row) if mode]
         kind, blocks = graph.calls[graph.block.index(True)], sum(graph.block)
         again = np.zeros(len(self.hbm))
-        if more and space.simple:
+        if more and space.parts.simple:
             least = np.min([self.layers.again[mode, kind] for mode in more], axis=0)
             again = max(0, blocks - held.plain) * least
         kinds = [graph.layers[k] for k in graph.calls]
@@ -117,9 +118,9 @@ def _transfers(space: Space, row: Row, links: float, level: int) -> tuple[float,
     def seconds(across: int, size: float) -> float:
         return float(transfer(job.network, across, np.array([size / lanes]))[0])
 
-    chunks, carried = row.family.chunks, space.carried if row.stages > 1 else 0.0
+    chunks, carried = row.family.chunks, space.parts.carried if row.stages > 1 else 0.0
     goes = chunks > 1 and not row.family.folded
-    around = (chunks - 1) * seconds(level, space.around) if goes else 0.0
+    around = (chunks - 1) * seconds(level, space.parts.around) if goes else 0.0
     another = min(seconds(across, carried) for across in range(level + 1))
     return chunks * seconds(level, carried), chunks * another, around
 
@@ -145,7 +146,7 @@ def _costs(space: Space, row: Row, held: Held | None, chips: Chipwise, level: in
         fitting = [mode for at, mode in enumerate(modes) if held.blocks[0, at] >= 0]
         kinds = [graph.calls[at] for at, own in enumerate(graph.block) if own]
         recomputed = np.min([sum(chips.times.again[mode, k] for k in kinds) for mode in fitting], axis=0)
-    elif held is not None and space.simple and more:
+    elif held is not None and space.parts.simple and more:
         again = np.min([chips.times.again[mode, kind] for mode in more], axis=0)
         recomputed = max(0, blocks - held.plain) * again
     sent = around + (crossed + (row.stages - 2) * another if row.stages > 1 else 0.0)
@@ -178,7 +179,7 @@ def _floor(row: Row, costs: _Costs) -> Floats:
 def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, goal: Floats) -> NDArray[np.bool_]:
     """Chips on which no plan of a row beats the goal."""
     laps, chunks = row.family.laps(row.rounds), row.family.chunks
-    if row.stages == 1 or laps == 0 or not space.simple:
+    if row.stages == 1 or laps == 0 or not space.parts.simple:
         return _floor(row, costs) >= goal
     longest = (goal - costs.ends - row.family.share(row.stages) * costs.filled) / laps
     kind = space.graph.calls[space.graph.block.index(True)]
@@ -210,6 +211,9 @@ def least_batches(
         if not len(index):
             continue
         own = chips.taken(index)
+        if space.cuts is not None:
+            found[at, index] = least_batch(space.cuts, own.times.forward, own.times.backward, goal[index], not sharp)
+            continue
         often = np.bincount(np.array(space.graph.calls), minlength=len(space.graph.layers)).astype(float)
         both = own.times.forward + own.times.backward
         whole, longest = often @ both, both[np.unique(np.array(space.graph.calls))].max(axis=0)
@@ -261,7 +265,7 @@ def row_bound(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool
         if sharp and (least < goal).any():
             least = np.where(_closed(space, row, held, chips, costs, goal), np.maximum(least, goal), least)
         found = np.minimum(found, least)
-    if exact is not None and (space.simple or space.chain):
+    if exact is not None and space.parts.chain:
         for at in np.flatnonzero(found < goal).tolist():
             found[at] = exact(space, row, chips.taken(np.array([at])), float(goal[at]))
     return found

@@ -1,4 +1,4 @@
-"""The rows of a configuration under rules cluster: shapes of plans that differ in replicas alone, what of them fits,
+"""The rows of a configuration: shapes of plans that differ in replicas alone, what of them fits,
 and the least that the end of a batch takes. Nothing here depends on a chip's times."""
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ from .job import (
     step_bytes,
     synchronised,
 )
+from .placements import Cuts, Stages, cuts_of, stages_of
 from .plan_graph import PlanGraph
 from .plans import StageBytes, allowed_families, around_bytes, gathered, stage_bytes
 
@@ -67,36 +68,32 @@ class Ends:
 
 
 @dataclass(slots=True)
-class Space:
-    """The rows of one configuration of a model: a graph, its modes of recompute, its stages of ZeRO, a memory;
-    ``simple``: equal blocks in a row, ``chain``: plans are cuts of calls in a row. ``carried``: the least bytes over a
-    boundary, ``around``: those around the pipeline. ``parts`` are the same for all spaces of a graph."""
+class GraphParts:
+    """What the plans of a graph have in common, whatever configuration and memory: ``simple``: equal blocks in a row,
+    ``chain``: plans are cuts of calls in a row; ``carried``: the least bytes over a boundary, ``around``: those around
+    the pipeline; ``closed``: where edges arrive while a stage runs, its stages between closed sets."""
 
     graph: PlanGraph
     job: Job
-    modes: tuple[int, ...]
-    zeros: tuple[int, ...]
-    hbm_bytes: float
-    shard: int = 0
-    held: dict[Row, Held | None] = field(default_factory=dict)
-    ends: dict[tuple[object, ...], dict[int, Ends]] = field(default_factory=dict)
-    parts: dict[tuple[str, int], StageBytes] = field(default_factory=dict)
-    found: list[Intervals] = field(default_factory=list)
     simple: bool = field(init=False)
     chain: bool = field(init=False)
     carried: float = field(init=False)
     around: float = field(init=False)
+    closed: Stages | None = field(init=False)
+    _stages: dict[tuple[str, int], StageBytes] = field(default_factory=dict)
+    _intervals: Intervals | None = None
 
     def __post_init__(self) -> None:
-        self.simple, self.chain = self._simple(), is_chain(self.graph)
+        self.simple, self.chain = self._equal_blocks(), is_chain(self.graph)
         self.carried, self.around = min(crossing(self.graph), default=0.0), around_bytes(self.graph)
+        self.closed = stages_of(self.graph, self.job) if self.job.stack.arriving else None
 
-    def _simple(self) -> bool:
+    def _equal_blocks(self) -> bool:
         """Equal blocks in a row, as much entering each and crossing every boundary, with at most one call before and
         one after them, and no ties of theirs."""
         graph = self.graph
-        blocks = [at for at, own in enumerate(graph.block) if own]
-        entering = {sum(size for _, head, size in graph.edges if head == at) for at in blocks}
+        blocks = [call for call, is_block in enumerate(graph.block) if is_block]
+        entering = {sum(size for _, head, size in graph.edges if head == call) for call in blocks}
         tied = any(graph.block[call] for tie in graph.ties for call in tie.calls)
         short = blocks[0] <= 1 and blocks[-1] >= len(graph.calls) - 2
         return graph.equal and short and not tied and len(entering) <= 1 and len(set(crossing(graph))) <= 1
@@ -104,9 +101,56 @@ class Space:
     @property
     def intervals(self) -> Intervals:
         """The stages of a chain."""
-        if not self.found:
-            self.found.append(intervals_of(self.graph, self.job))
-        return self.found[0]
+        if self._intervals is None:
+            self._intervals = intervals_of(self.graph, self.job)
+        return self._intervals
+
+    def stages(self, part: str, mode: int) -> StageBytes:
+        """Stages of 0, 1, 2 ... blocks with what lies before them (``first``), after them (``last``), or both."""
+        if (part, mode) not in self._stages:
+            graph = self.graph
+            blocks = [call for call, is_block in enumerate(graph.block) if is_block]
+            before = list(range(blocks[0])) if part in ("first", "only") else []
+            after = list(range(blocks[-1] + 1, len(graph.calls))) if part in ("last", "only") else []
+            empty = not before and not after
+            rows = []
+            for count in range(1 if empty else 0, len(blocks) + 1):
+                rows.append(stage_bytes(graph, self.job, [*before, *blocks[:count], *after], mode))
+            columns = [[float(getattr(row, name)) for row in rows] for name in StageBytes.__slots__]
+            if empty:
+                columns = [[0.0, *column] for column in columns]
+            self._stages[part, mode] = StageBytes(*map(np.array, columns))
+        return self._stages[part, mode]
+
+
+@dataclass(slots=True)
+class Space:
+    """The rows of one configuration of a model: its modes of recompute, its stages of ZeRO, a memory."""
+
+    parts: GraphParts
+    modes: tuple[int, ...]
+    zeros: tuple[int, ...]
+    hbm_bytes: float
+    shard: int = 0
+    held: dict[Row, Held | None] = field(default_factory=dict)
+    ends: dict[tuple[object, ...], dict[int, Ends]] = field(default_factory=dict)
+    _cuts: Cuts | None = None
+
+    @property
+    def graph(self) -> PlanGraph:
+        return self.parts.graph
+
+    @property
+    def job(self) -> Job:
+        return self.parts.job
+
+    @property
+    def cuts(self) -> Cuts | None:
+        """Where edges arrive while a stage runs: the stages that fit."""
+        if self._cuts is None and self.parts.closed is not None:
+            plain, again = 0 in self.modes, len(self.graph.names) - 1 in self.modes
+            self._cuts = cuts_of(self.parts.closed, self.job, (plain, again), self.hbm_bytes)
+        return self._cuts
 
     @property
     def microbatches(self) -> int:
@@ -158,14 +202,14 @@ class Space:
             need = [own.needed(self.job, shape, flying) for own in every]
             fits = np.where(np.array(need) <= room, sum(graph.block), -1)
             return Held(fits[None, :], int(fits.max())) if (fits >= 0).any() else None
-        if not self.simple:
+        if not self.parts.simple:
             return Held(np.full((row.stages, len(modes)), count), count)
         v, numbers = row.family.chunks, np.arange(1, row.stages + 1)
         flying_at = np.array([row.family.flying(row.rounds, int(number), row.stages) for number in numbers])[:, None]
         found = np.full((row.stages, len(modes)), -1)
         for at, mode in enumerate(modes):
             for part, own in (("inner", slice(1, -1)), ("last", slice(0, 1)), ("first", slice(-1, None))):
-                held = self.stages(part, mode).needed(self.job, shape, flying_at[own])
+                held = self.parts.stages(part, mode).needed(self.job, shape, flying_at[own])
                 found[own, at] = (held <= room).sum(axis=1) - 1
         least = np.full(row.stages, v)
         if v == 1:
@@ -177,22 +221,6 @@ class Space:
             return None
         plain = int(np.maximum(found[:, modes.index(0)], 0).sum()) if 0 in modes else 0
         return Held(found, plain)
-
-    def stages(self, part: str, mode: int) -> StageBytes:
-        """Stages of 0, 1, 2 ... blocks with what lies before them (``first``), after them (``last``), or both."""
-        if (part, mode) not in self.parts:
-            graph = self.graph
-            blocks = [at for at, own in enumerate(graph.block) if own]
-            before = list(range(blocks[0])) if part in ("first", "only") else []
-            after = list(range(blocks[-1] + 1, len(graph.calls))) if part in ("last", "only") else []
-            none = not before and not after
-            calls = ([*before, *blocks[:k], *after] for k in range(1 if none else 0, len(blocks) + 1))
-            rows = [stage_bytes(graph, self.job, own, mode) for own in calls]
-            columns = [[float(getattr(row, name)) for row in rows] for name in StageBytes.__slots__]
-            if none:
-                columns = [[0.0, *column] for column in columns]
-            self.parts[part, mode] = StageBytes(*map(np.array, columns))
-        return self.parts[part, mode]
 
     def end(self, row: Row, links: float) -> dict[int, Ends]:
         """The least ends over all replicas of a row by the outermost level that its boundaries cross, on a network with

@@ -1,19 +1,19 @@
 """A plan on one chip: what it takes, and that no other in the degrees of its problem is faster (docs/plan.md).
 
-The steps are those of a model under rules cluster (:mod:`.clustered`), on a space of that chip alone: what no plan of a
+The steps are those of a model under rules cluster (:mod:`.model`), on a space of that chip alone: what no plan of a
 row undercuts, stages of equal blocks, and where these leave a row, its plans exactly, by labels.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from .clustered import cluster_model
-from .given import given_chip, space_of_one
+from .fixed_chip import given_chip, space_of_one
 from .means import Mean
+from .model import model_of
 from .operators import constants_of
-from .proof import Counted, Watch, prove
 from .reading import cover, listed, only, require
 from .restricted import require_restrictions
+from .space_proof import Counted, Watch, prove
 
 PROBLEM = ("schema", "name", "residency", "chip", "hbm_bytes", "models", "gap", "restricted")
 NEAR = 1e-9
@@ -32,10 +32,10 @@ def prove_plan(
     table = tables[0]
     cover(table["training"]["machine"]["stack"]["stages"] == "layers", "plans under the rules icml24")
     require_restrictions(table, problem.get("restricted", {}))
-    require(said["multipliers"] == [[[] for _ in table["graphs"]]], "multipliers: this schedule rule needs none")
     chip, fan_out, constants = given_chip(problem["chip"], constants_of(table["training"]["constants"]))
-    fusion, residency = listed(said["fusion"], "fusion", 1)[0], problem["residency"] is True
-    model = cluster_model(table, graphs["models"][0], fusion, fan_out, residency, memories, constants)
+    fusion, multipliers = (listed(said[name], name, 1)[0] for name in ("fusion", "multipliers"))
+    residency = problem["residency"] is True
+    model = model_of(table, graphs["models"][0], fusion, multipliers, residency, memories, fan_out, constants)
     answer = listed(only(said["answer"], "answer", ("models",))["models"], "answer.models", 1)[0]
     watch("the plan")
     seconds, best = model.answer(answer, chip, float(memories[0])), said["best"]

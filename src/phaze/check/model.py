@@ -1,0 +1,236 @@
+"""A model of a problem: its answer, exactly, and what no plan of it undercuts.
+
+floors      no product beats its roofline, schedules by credits; plans by what no stage undercuts
+rooflines   and plans by how many layers each stage has time and memory for
+mappings    every product by its best mapping
+ideals      schedules that place operators on cores: by the shortest path over what can have been done
+plans       where schedules are formulas: plans of equal blocks or of a chain, each exactly
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .certified import PAPER_PLAN, PLAN, plan_batch
+from .chips import Chips
+from .energy import Objective, Prices, prices_of
+from .exact_cuts import least_of_row
+from .job import Job, job_of
+from .layer_costs import layer_joules, layer_seconds, works_of
+from .layers import RunGraph, run_graph
+from .operators import Constants, Costs, constants_of
+from .passes import WorkSeconds
+from .plan_bounds import Chipwise, Spent, least_batches
+from .plan_classes import GraphParts, Space
+from .plans import plan_joules
+from .reading import cover, listed, only, require, whole
+from .stack import PAPER
+from .works import Work
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A graph, its recompute, stages of ZeRO and ranks that share out state, 0: all."""
+
+    graph: int
+    recompute: str
+    zeros: tuple[int, ...]
+    shard: int = 0
+
+
+class ChipCosts:
+    """Works on some chips: seconds spread over all cores and, where schedules place operators, on one core; joules."""
+
+    def __init__(self, model: "Model", chips: Chips, mapped: bool) -> None:
+        self.chips, self.constants, self.placed = chips, model.constants, model.job.stack.rule == PAPER
+        self.prices: Prices | None = None
+        if model.objective is not None and not chips.of_cores:
+            self.prices = prices_of(chips, model.objective.space)
+        self._spread = Costs(chips, model.constants, mapped, "all", model.fan_out, self.prices)
+        if self.placed:
+            self._paired = Costs(chips, model.constants, mapped, "paired")
+            self._one = Costs(chips, model.constants, mapped, "one core")
+
+    def spread(self, work: Work) -> Floats:
+        """Seconds on all cores; of an operator of both kinds, where schedules place operators, on as many of each."""
+        if self.placed and work.core == "both":
+            return self._paired.seconds(work)
+        return self._spread.seconds(work)
+
+    def seconds(self, works: Sequence[Work], paths: bool) -> WorkSeconds:
+        """Of all works on all chips."""
+        spread, one = dict[Work, Floats](), dict[Work, Floats]()
+        for work in works:
+            if work not in spread:
+                spread[work] = self.spread(work)
+                if self.placed:
+                    one[work] = self._one.seconds(work)
+        cores = {"tensor": self.chips.clusters, "vector": self.chips.vector_units}
+        return WorkSeconds(spread, one, cores, len(self.chips), paths)
+
+    def joules(self, works: Sequence[Work]) -> dict[Work, Floats]:
+        """Of all works on all chips; none where nothing counts them."""
+        if self.prices is None:
+            return {}
+        return {work: self._spread.joules(work) for work in set(works)}
+
+
+@dataclass(slots=True)
+class Model:
+    """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters, ``objective`` where
+    not time alone counts; ``parts`` by graph, ``spaces`` by graph and memory."""
+
+    name: str
+    job: Job
+    constants: Constants
+    graphs: tuple[RunGraph, ...]
+    ways: tuple[Configuration, ...]
+    memories: tuple[int, ...]
+    fan_out: int
+    objective: Objective | None = None
+    parts: list[GraphParts] = field(init=False)
+    spaces: dict[tuple[int, int], list[Space]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.parts = [GraphParts(graph, self.job) for graph in self.graphs]
+
+    @property
+    def placed(self) -> bool:
+        """Whether its schedules place operators on cores."""
+        return self.job.stack.rule == PAPER
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return "floors", "rooflines", "mappings", "ideals" if self.placed else "plans"
+
+    @property
+    def configurations(self) -> int:
+        return len(self.ways)
+
+    def _links(self, chips: Chips) -> Floats:
+        """Of the innermost level; 0: the network's own."""
+        return np.zeros(len(chips)) if chips.of_cores else chips.links
+
+    def _layers(
+        self, graph: RunGraph, costs: ChipCosts, exact: bool, paths: bool, schedules: Any = None
+    ) -> Iterator[tuple[Integers, Chipwise]]:
+        """The layers of a graph on chips, by groups that share a network; ``schedules`` of an answer's."""
+        works, chips = works_of(graph), costs.chips
+        times, joules = costs.seconds(works, paths), costs.joules(works)
+        links, rate = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share
+        for value in np.unique(links).tolist():
+            index = np.flatnonzero(links == value)
+            job = self.job if value == 0 else self.job.at_links(value)
+            some = times.taken(index)
+            seconds = layer_seconds(graph, job, some, rate[index], exact, schedules)
+            spent = None
+            if costs.prices is not None and self.objective is not None:
+                rates = self.objective.rates(chips.taken(index), costs.prices.taken(index))
+                hbm = costs.prices.hbm[index]
+                each = {work: own[index] for work, own in joules.items()}
+                spent = Spent(layer_joules(graph, job, each, hbm), hbm, rates)
+            yield index, Chipwise(seconds, rate[index], value, spent)
+
+    def answer(self, said: Any, chip: Chips, hbm_bytes: float) -> float:
+        """The batch time of the model as the answer runs it on one chip, or its value, its plan checked."""
+        keys = [*(PAPER_PLAN if self.job.stack.arriving else PLAN)]
+        keys += ["schedules"] if self.job.stack.schedules else []
+        keys += ["shard"] if self.job.shards else []
+        plan = only(said, "answer.models", keys)
+        number = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
+        wanted = number, plan["recompute"], plan.get("shard", 0)
+        ways = [way for way in self.ways if (way.graph, way.recompute, way.shard) == wanted]
+        require(bool(ways), "answer: the problem has no such configuration")
+        graph, costs = self.graphs[number], ChipCosts(self, chip, True)
+        ((_, layers),) = self._layers(graph, costs, True, False, plan.get("schedules"))
+        job = self.job if layers.links == 0 else self.job.at_links(layers.links)
+        zeros = [zero for way in ways for zero in way.zeros]
+        hbm = hbm_bytes, float(layers.rate[0])
+        seconds = plan_batch(graph, job, plan, (ways[0].recompute, zeros), hbm, layers.times)
+        if layers.spent is None:
+            return seconds
+        joules = plan_joules(graph, job, plan, layers.spent.layers, float(layers.spent.hbm[0]))
+        return float(layers.spent.rates.value(np.array([seconds]), np.array([joules]))[0])
+
+    def _spaces(self, graph: int, memory: int) -> list[Space]:
+        """The configurations of one graph with a memory."""
+        if (graph, memory) not in self.spaces:
+            names, hbm_bytes = self.graphs[graph].names, float(self.memories[memory])
+            spaces = []
+            for way in (way for way in self.ways if way.graph == graph):
+                modes = tuple(range(len(names))) if way.recompute == "best" else (names.index(way.recompute),)
+                spaces.append(Space(self.parts[graph], modes, way.zeros, hbm_bytes, way.shard))
+            self.spaces[graph, memory] = spaces
+        return self.spaces[graph, memory]
+
+    def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
+        """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
+        bounds, exact, last = np.zeros(known.shape), step not in self.steps[:2], step == self.steps[3]
+        whole_costs = ChipCosts(self, chips, exact)
+        for number, graph in enumerate(self.graphs):
+            ways = np.array([place for place, way in enumerate(self.ways) if way.graph == number], np.int64)
+            index = np.flatnonzero((known[ways] < goal).any(axis=0))
+            if not len(index):
+                continue
+            costs = whole_costs
+            if len(index) < len(chips):
+                costs = ChipCosts(self, chips.taken(index), exact)
+            for group, layers in self._layers(graph, costs, exact, last):
+                for place in np.unique(memory[index[group]]).tolist():
+                    mine = np.flatnonzero(memory[index[group]] == place)
+                    here = index[group[mine]]
+                    table = np.ix_(ways, here)
+                    bounds[table] = least_batches(
+                        self._spaces(number, place),
+                        layers.taken(mine),
+                        goal[here],
+                        known[table],
+                        step != self.steps[0],
+                        least_of_row if last else None,
+                    )
+        return bounds
+
+
+def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Configuration]:
+    """The configurations that a problem lists."""
+    ways = []
+    for row in listed(table, "configurations"):
+        keys = ("graph", "recompute", "zeros", *(("shard",) if job.shards else ()))
+        stated = only(row, "configurations", keys)
+        zeros = tuple(whole(zero, "zeros", 0, 3) for zero in listed(stated["zeros"], "zeros"))
+        number = whole(stated["graph"], "configurations", 0, len(graphs) - 1)
+        shard = whole(stated.get("shard", 0), "shard")
+        recompute, graph = str(stated["recompute"]), graphs[number]
+        require(shard in (job.shards or (0,)), "configurations: they shard state over other ranks than shards")
+        cover(shard == 0 or graph.group == 1, "state sharded over some ranks with expert parallelism")
+        cover(bool(zeros) and recompute in ("best", *graph.names), f"recompute {recompute}")
+        cover(not job.stack.arriving or zeros == (0,), "stages of ZeRO")
+        ways.append(Configuration(number, recompute, zeros, shard))
+    require(bool(ways), "problem.json: a model has no configuration")
+    return ways
+
+
+def model_of(
+    table: Mapping[str, Any], graphs: Any, fusion: Any, multipliers: Any, residency: bool, memories: Sequence[int],
+    fan_out: int = 0, constants: Constants | None = None, objective: Objective | None = None,
+) -> Model:  # fmt: skip
+    """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip that is given."""
+    stated = constants_of(table["training"]["constants"])
+    cover(constants is not None or (stated.clock is None and stated.kernels is None), "measured chips of a space")
+    machine = table["training"]["machine"]
+    require(machine["residency"] is residency, "problem.json: it says two things of residency")
+    job, tables = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))
+    groups, entries = listed(fusion, "fusion", len(tables)), listed(multipliers, "multipliers", len(tables))
+    run = []
+    for graph, group, entry in zip(tables, groups, entries, strict=True):
+        run.append(run_graph(graph, job, group, entry, residency))
+    ways = _configurations(table["configurations"], job, run)
+    return Model(
+        str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out, objective
+    )
