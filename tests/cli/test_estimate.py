@@ -43,7 +43,7 @@ def test_a_product_is_drawn(phaze: Phaze) -> None:
     ran = phaze("estimate", "--gemm", "4096x4096x4096", "--chip", "tpu-v4")
     assert ran.code == 0
     assert "waits for: array" in ran.out
-    assert "one letter for each cluster of the first wave" in ran.out and "A · · ·" in ran.out
+    assert "a letter for each cluster of the first wave" in ran.out and "A · · ·" in ran.out
     assert all(len(line) <= 80 for line in ran.out.splitlines())
 
 

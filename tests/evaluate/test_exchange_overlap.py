@@ -11,7 +11,7 @@ import phaze
 from phaze.errors import InputError
 from phaze.evaluate.exchange_overlap import ExchangeOverlap
 from phaze.evaluate.parallel_rank import fullest_rows
-from phaze.report.run_sheet import exchange_rows
+from phaze.report.plan_text import exchange_rows
 
 SECONDS = st.floats(0, 10)
 MOE = {

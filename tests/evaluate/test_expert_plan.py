@@ -8,7 +8,7 @@ import phaze
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import usual_context_degrees, usual_expert_degrees
 from phaze.graph.experts import NO_EXPERT_PARALLELISM
-from phaze.report.run_sheet import exchange_rows, shared_text
+from phaze.report.plan_text import exchange_rows, shared_text
 
 
 def _plan(**more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.bundled import bundled, preset_names
 from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import load_run_terms
-from phaze.report.run_sheet import training_rows
+from phaze.report.plan_text import training_rows
 from tests.cli.test_commands import Phaze
 from tests.keys.small import run, written
 

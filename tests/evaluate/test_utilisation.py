@@ -14,7 +14,7 @@ from phaze.hardware.bundled import preset_names
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_chip
 from phaze.report.page.plan_page import plan_page
-from phaze.report.run_sheet import flops_text
+from phaze.report.plan_text import flops_text
 
 CHIPS = sorted({*preset_names("chips"), *preset_names("silicon/chips")})
 PRECISIONS = ("bf16", "fp32", "fp8", "mxfp8", "nvfp4")

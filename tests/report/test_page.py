@@ -19,7 +19,7 @@ from phaze.report.page.die import Box, cells, parts_of, treemap
 from phaze.report.page.plan_view import fit_of
 from phaze.report.page.search_page import search_page
 from phaze.report.page.time_view import MOST_EVENTS
-from phaze.report.run_sheet import lever_rows
+from phaze.report.plan_text import lever_rows
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task

@@ -57,7 +57,7 @@ def _cycles(console: Console, lines: list[Mapping[str, Any]]) -> None:
         cells = [(t["input"], t["against"], f"{t['values'][0]:,.0f}", f"{t['values'][1]:,.0f}", t["answers"],
                   AGREE[t["agree"]]) for t in told]  # fmt: skip
         console.print()
-        console.print(table(("cycles of", "against", "ours", "theirs", "differ", "agree"), cells, left=2))
+        console.print(table(("cycles of", "against", "ours", "theirs", "differ", "agree"), cells, texts=2))
 
 
 def mib(told: Mapping[str, Any]) -> str:
@@ -73,7 +73,7 @@ def _memory(console: Console, lines: list[Mapping[str, Any]]) -> None:
     if told:
         cells = [(t["input"], t["against"], mib(t["ours"]), mib(t["theirs"])) for t in told]
         console.print()
-        console.print(table(("peak memory of", "against", "ours, MiB", "theirs, MiB"), cells, left=2))
+        console.print(table(("peak memory of", "against", "ours, MiB", "theirs, MiB"), cells, texts=2))
 
 
 def show_bench(console: Console, document: Mapping[str, Any]) -> None:
@@ -90,7 +90,7 @@ def show_bench(console: Console, document: Mapping[str, Any]) -> None:
     for section in document["sections"]:
         console.print(f"\n[bold]{section['part']}[/bold]")
         heads = ("input", "against", "ours", "theirs", "ratio", "answers")
-        console.print(table(heads, [_cells(line) for line in section["lines"]], left=2))
+        console.print(table(heads, [_cells(line) for line in section["lines"]], texts=2))
         _cycles(console, section["lines"])
         _memory(console, section["lines"])
         for name, why in dict.fromkeys((line["against"], line["missing"]) for line in section["lines"]):

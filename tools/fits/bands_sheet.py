@@ -47,7 +47,7 @@ def show_bands(console: Console, bands: BandsFile) -> None:
     """The bands of times and of memory."""
     console.print(f"[bold]Iteration time: {SHARE:.0%} of runs within the band[/bold]")
     columns = ("chip", "layout", "bits", "stack", "band", "runs", "sources", "inside")
-    console.print(table(columns, [_time_row(entry) for entry in bands.time], left=4))
+    console.print(table(columns, [_time_row(entry) for entry in bands.time], texts=4))
     paragraph(console, "inside: runs that the band of their kind holds when it is made without their source.")
     console.print("\n[bold]Memory of the fullest device[/bold]")
     wanted = tuple(f"for {chance:.0%}" for chance in CHANCES)
@@ -62,7 +62,7 @@ def show_bands(console: Console, bands: BandsFile) -> None:
         f"fits at {USUAL_HEADROOM:.0%}",
         *wanted,
     )
-    console.print(table(headings, [_memory_row(entry) for entry in bands.memory], left=1))
+    console.print(table(headings, [_memory_row(entry) for entry in bands.memory], texts=1))
     paragraph(
         console,
         "by job: runs inside the band made without their model, devices and batch; new: the band for "

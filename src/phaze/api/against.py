@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Planned
+from phaze.api.values import Planned, sheet
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.export.launch.read import Launched
     from phaze.hardware.calibration import Basis
     from phaze.report.progress import Progress
@@ -48,13 +46,8 @@ def with_given(value: Planned, launched: "Launched", basis: "Basis", progress: "
     progress.step("pricing your plan and each difference")
     whole = {**value.document, "against": against_document(launched, value.document, basis)}
 
-    def show(console: "Console") -> None:
-        from phaze.report.against_sheet import show_against
-
-        value.draw(console)
-        show_against(console, whole)
-
-    return Planned(whole, show)
+    compared = sheet("phaze.report.against_sheet", "against_sections", whole)
+    return Planned(whole, lambda: [*value.sections(), *compared()])
 
 
 def degrees_tried(launched: "Launched | None", key: str) -> tuple[int, ...] | None:

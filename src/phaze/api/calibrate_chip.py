@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, sheet
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.cost.fitting import Measured
     from phaze.report.progress import Progress
 
@@ -50,17 +48,7 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
         "file": target,
     }
 
-    def show(console: "Console") -> None:
-        from phaze.report.terminal import facts
-
-        console.print(f"[bold]{file.name}[/bold]  {found.rows} rows\n")
-        console.print(facts([(name, f"{value:.4g}") for name, value in constants.items()]))
-        console.print(
-            f"\nmedian error {found.before:.1%} before, {found.fitted:.1%} after; "
-            f"{found.validated:.1%} on rows that were held back\nwritten: {target}"
-        )
-
-    return Shown(document, show)
+    return Shown(document, sheet("phaze.report.chip_fit_sheet", "chip_fit_sections", document, constants))
 
 
 def _rows(text: str, where: str) -> "list[Measured]":

@@ -5,12 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, sheet
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.evaluate.run_file import RunJob
     from phaze.report.progress import Progress
     from phaze.validate.measured_step import MeasuredStep
@@ -51,12 +49,7 @@ def calibrate_run(
         "files": files,
     }
 
-    def show(console: "Console") -> None:
-        from phaze.report.run_fit_sheet import show_run_fit
-
-        show_run_fit(console, document)
-
-    return Shown(document, show)
+    return Shown(document, sheet("phaze.report.run_fit_sheet", "run_fit_sections", document))
 
 
 def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[float, RunFit, dict[str, Any]]":

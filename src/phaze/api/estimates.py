@@ -100,7 +100,7 @@ def _gemm(given: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load"
     found = estimate_product(p, chip, basis, load, known_precision(precision, "--precision"))
 
     asked = {"gemm": {"batch": batch, "m": m, "n": n, "k": k}}
-    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "show_product", p, found, chip))
+    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "product_sections", p, found, chip))
 
 
 def _vector(given: str | Sequence[str | int], chip: "Chip", basis: "Basis", load: "Load") -> Estimated:
@@ -117,7 +117,7 @@ def _vector(given: str | Sequence[str | int], chip: "Chip", basis: "Basis", load
     rows = f" in {sizes[1]:,} rows" if len(sizes) > 1 else ""
     title = f"{kind} of {sizes[0]:,} elements{rows}"
     asked: dict[str, Any] = {"vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}}
-    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "show_vector", title, found, chip))
+    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "vector_sections", title, found, chip))
 
 
 def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Basis") -> Estimated:
@@ -143,7 +143,7 @@ def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Ba
     told = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
     document = {"collective": asked, "cluster": cluster.name, "basis": told, **asdict(found[0])}
     document["ways"] = [asdict(way) for way in found]
-    return Estimated(document, sheet(SHEET, "show_collective", title, found))
+    return Estimated(document, sheet(SHEET, "collective_sections", title, found))
 
 
 def _graph(
@@ -160,4 +160,4 @@ def _graph(
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
     document = {**asked, "fusion": fusion, "residency": residency, **layers_document(layers)}
     title = f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}"
-    return Estimated(document, sheet(SHEET, "show_layers", title, layers))
+    return Estimated(document, sheet(SHEET, "layers_sections", title, layers))

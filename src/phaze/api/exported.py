@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, identified, notes
 from phaze.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.export.chakra import TracedPlan
     from phaze.export.frame import Frame
     from phaze.export.source import Split
@@ -193,14 +191,7 @@ def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
             if to == "torchtitan":
                 document["module"] = _flavour_beside(Path(out), run, model)
 
-    def show(console: "Console") -> None:
-        if out is None:
-            console.file.write(text)
-        else:
-            from phaze.report.run_id import show_run_id
-
-            beside = f" and {document['module']}" if document.get("module") else ""
-            console.print(f"Written: {out}{beside}", markup=False)
-            show_run_id(console, Path(run))
-
-    return Shown(document, show)
+    if out is None:
+        return Shown(document, notes(text.removesuffix("\n")))
+    module = f" and {document['module']}" if document.get("module") else ""
+    return identified(Shown(document, notes(f"Written: {out}{module}")), Path(run))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from phaze.api.function import api_renamed
 from phaze.api.load_study import announce, with_plan
-from phaze.api.values import Graphed, sheet
+from phaze.api.values import Graphed, notes, sheet
 from phaze.errors import InputError
 from phaze.options.arguments import parsed
 from phaze.options.jobs import ModelSource, Sizes
@@ -94,7 +94,7 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
         )
         found = fuse.fuse(own, options["fusion"])
     document = store.document_of(found)
-    return Graphed(document, sheet("phaze.report.graph_sheet", "show_graph", document), found)
+    return Graphed(document, sheet("phaze.report.graph_sheet", "graph_sections", document), found)
 
 
 def rank_asked(
@@ -135,7 +135,7 @@ def _planned(place: str) -> Graphed:
     if facts.plan is None:
         raise InputError(place, f"its tensor-parallel plan is {facts.basis}", "there is none to show")
     document = dict(facts.plan)
-    return Graphed(document, lambda console: console.print(plan_text(document), markup=False, soft_wrap=True, end=""))
+    return Graphed(document, notes(plan_text(document).removesuffix("\n")))
 
 
 def _checked(request: "Request") -> Graphed:
@@ -146,5 +146,5 @@ def _checked(request: "Request") -> Graphed:
         raise InputError("--check", "a model's file is read for it", "name the model by its place")
     rows = [{"operator": name, "module": module, "line": line} for name, module, line in unknown_operators(request)]
     document: dict[str, Any] = {"model": request.model or request.family, "unknown": rows}
-    draw = sheet("phaze.report.graph_sheet", "show_unknown", rows)
-    return Graphed(document, draw, exit_code=2 if rows else 0)
+    shown = sheet("phaze.report.graph_sheet", "unknown_sections", rows)
+    return Graphed(document, shown, exit_code=2 if rows else 0)

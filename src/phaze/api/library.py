@@ -29,9 +29,9 @@ def models(name: Annotated[str | None, Option("One of the named models.", argume
 
     if name is not None:
         row = _model(entry_of(name).name)
-        return Shown(row, sheet(SHEET, "show_model", row))
+        return Shown(row, sheet(SHEET, "model_sections", row))
     rows = [_model(each) for each in ZOO]
-    return Shown({"models": rows}, sheet(SHEET, "show_models", rows))
+    return Shown({"models": rows}, sheet(SHEET, "models_sections", rows))
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -81,8 +81,8 @@ def _counted(space: str) -> Shown:
     opened = load_space(space)
     found = enumerate_space(opened)
     document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
-    title = f"{opened.name}  {opened.file.title}"
-    return Shown(document, sheet(SHEET, "show_space", title, opened.file.sources, document))
+    file = opened.file
+    return Shown(document, sheet(SHEET, "space_sections", opened.name, file.title, file.sources, document))
 
 
 def _listed_chips(terms: str) -> Shown:
@@ -92,7 +92,7 @@ def _listed_chips(terms: str) -> Shown:
 
     prices = load_terms(terms)
     sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
-    return Shown({"chips": [brief_document(one) for one in sheets]}, sheet(SHEET, "show_chips", sheets))
+    return Shown({"chips": [brief_document(one) for one in sheets]}, sheet(SHEET, "chips_sections", sheets))
 
 
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
@@ -108,8 +108,8 @@ def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
     document = {**sheet_document(found), "sources": dict(file.sources), "notes": file.notes, "terms": about}
     doubtful = {path: source for path, source in file.sources.items() if source.startswith(UNREAD)}
-    draw = sheet("phaze.report.chip_sheet", "show_sheet", found, file.notes, doubtful)
-    return Sheeted(document, draw, found.chip)
+    shown = sheet("phaze.report.chip_sheet", "chip_sections", found, file.notes, doubtful)
+    return Sheeted(document, shown, found.chip)
 
 
 @api
@@ -167,9 +167,9 @@ def clusters(
     if name is not None:
         file, cluster = read(ClusterFile, "clusters", name), load_cluster(name)
         document = {**plain(cluster), "notes": file.notes, "sources": dict(file.sources)}
-        return Shown(document, sheet(SHEET, "show_cluster", cluster, file.notes))
+        return Shown(document, sheet(SHEET, "cluster_sections", cluster, file.notes))
     found = [load_cluster(each) for each in preset_names("clusters")]
-    return Shown({"clusters": [plain(one) for one in found]}, sheet(SHEET, "show_clusters", found))
+    return Shown({"clusters": [plain(one) for one in found]}, sheet(SHEET, "clusters_sections", found))
 
 
 @api
@@ -195,9 +195,9 @@ def stacks(
     if name is not None:
         stack = load_stack(name)
         document = {**plain_value(stack), "notes": stack.notes, "sources": dict(stack.sources)}
-        return Shown(document, sheet(SHEET, "show_stacks", [stack], stack.notes))
+        return Shown(document, sheet(SHEET, "stacks_sections", [stack], stack.notes))
     found = [load_stack(each) for each in preset_names("stacks")]
-    return Shown({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "show_stacks", found))
+    return Shown({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "stacks_sections", found))
 
 
 @api
@@ -221,9 +221,9 @@ def technologies(
     found = processes() if name is None else processes_named(name)
     documents: list[dict[str, Any]] = [{"schema": one.schema, **one.document()} for one in found]
     if name is None:
-        return Shown({"technologies": documents}, sheet(SHEET, "show_processes", found))
+        return Shown({"technologies": documents}, sheet(SHEET, "processes_sections", found))
     whole = [{**row, "notes": one.notes, "sources": dict(one.sources)}
              for row, one in zip(documents, found, strict=True)]  # fmt: skip
     # A name that both versions have: that of chips of cores first, the other one beside it.
     joined = whole[0] if len(whole) == 1 else {**whole[0], "of_clusters": whole[1]}
-    return Shown(joined, sheet(SHEET, "show_named_processes", found))
+    return Shown(joined, sheet(SHEET, "named_processes_sections", found))

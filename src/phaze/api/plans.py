@@ -172,8 +172,8 @@ def planned_answer(
         short = sought_levers(request, found.candidates)
         title = f"{job.model} on {job.devices:,} x {job.chip}, {request.setting.cluster.label}"
         document = shortage_document(short, request.setting)
-        shown = identified(Shown(document, sheet("phaze.report.plan_sheet", "show_shortage", title, short, True)))
-        raise NothingFitsError(document["shortage"]["sentence"], document, shown.draw)
+        shown = identified(Shown(document, sheet("phaze.report.plan_sheet", "shortage_sections", title, short, True)))
+        raise NothingFitsError(document["shortage"]["sentence"], document, shown.sections)
     if perfetto is not None:
         write_trace(perfetto, [(job.model, best.problem, best.plan)])
     whole = planned_document(request, found, *usual_plans(request, found), job)

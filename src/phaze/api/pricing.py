@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from phaze.api.function import api
 from phaze.api.run_values import Searched, searched
 from phaze.api.single import write_trace
-from phaze.api.values import Planned, identified
+from phaze.api.values import Planned, identified, sheet
 from phaze.errors import InputError
 from phaze.options.arguments import parsed
 from phaze.options.jobs import BasisName, CodeOptions, Source
@@ -15,25 +15,14 @@ from phaze.options.option import Option
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.evaluate.training_run import Budget
     from phaze.hardware.calibration import Basis
 
 
 def planned_value(document: Mapping[str, Any], hbm_bytes: int, exit_code: int = 0) -> Planned:
     """A plan's document as a value that prints as the command does."""
-
-    def draw(console: "Console") -> None:
-        from phaze.report.alternatives_sheet import show_alternatives
-        from phaze.report.run_sheet import show_run, show_what_if
-
-        show_run(console, document, hbm_bytes)
-        if document.get("alternatives") is not None:
-            show_alternatives(console, document)
-            show_what_if(console, document)
-
-    return Planned(document, draw, exit_code=exit_code)
+    shown = sheet("phaze.report.plan_sheet", "planned_sections", document, hbm_bytes)
+    return Planned(document, shown, exit_code=exit_code)
 
 
 def budget_of(tokens: int | str | None, terms: str | Path | None) -> "Budget | None":

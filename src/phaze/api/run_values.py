@@ -203,5 +203,5 @@ def searched(
     page: bool = True,
 ) -> Searched:
     """The value of a finished run; ``work`` says what it took, ``page`` whether there is one."""
-    draw = sheet("phaze.report.search_sheet", "show_result", document, str(folder), work, page)
-    return identified(Searched(document, draw, folder, kept), folder)
+    shown = sheet("phaze.report.search_sheet", "result_sections", document, str(folder), work, page)
+    return identified(Searched(document, shown, folder, kept), folder)

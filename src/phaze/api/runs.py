@@ -6,7 +6,7 @@ from typing import Annotated, Any, Unpack
 
 from phaze.api.function import api
 from phaze.api.run_values import Fronted, Searched, Swept
-from phaze.api.values import Shown, identified, sheet
+from phaze.api.values import Shown, identified, notes, sheet
 from phaze.errors import InputError
 from phaze.options.option import Option
 from phaze.options.runs import ExplainOptions, ExportOptions, ReportOptions, VerifyOptions
@@ -79,7 +79,7 @@ def explain(
             write_whole(folder / EXPLANATION, dumps(kept_with(folder, said)) + "\n")
         except InputError as fault:
             progress.say(f"The explanation is not kept for the page: {fault}\n")
-    return identified(Shown(said, sheet("phaze.explain.sheet", "show_explanation", said)), folder)
+    return identified(Shown(said, sheet("phaze.explain.sheet", "explanation_sections", said)), folder)
 
 
 @api
@@ -164,7 +164,7 @@ def report(
         else:
             path = makers[kept[0] if kept else "result.json"](folder, wanted)
     page = {"page": str(path), "bytes": path.stat().st_size}
-    return identified(Shown(page, lambda console: console.print(f"The page: {path}", markup=False)), folder, plan)
+    return identified(Shown(page, notes(f"The page: {path}")), folder, plan)
 
 
 def _written(path: Path, text: str) -> Path:

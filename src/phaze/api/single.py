@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack
 from phaze.api.function import api
 from phaze.api.graphs import length_of
 from phaze.api.load_study import announce, with_plan
-from phaze.api.values import NothingFitsError, Placed, Scheduled
+from phaze.api.values import NothingFitsError, Placed, Scheduled, sheet
 from phaze.errors import InputError, PhazeError, one_line
 from phaze.options.jobs import Source, TimelineOptions
 from phaze.options.option import Option
@@ -16,13 +16,9 @@ from phaze.options.runs import ScheduleOptions
 from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.placement.plan import Plan
     from phaze.placement.problem import Problem as PlacementProblem
-    from phaze.placement.shortage import Shortage
     from phaze.report.progress import Progress
-    from phaze.schedule.problem import Problem, Schedule
     from phaze.schedule.solve import Known
 
 Sources = Source | Sequence[Source]
@@ -50,18 +46,6 @@ def _each(
             progress.say(f"phaze: {sentence}\n")
             documents.append({"error": sentence})
     return answers, documents
-
-
-def _drawn(answers: Sequence[Answered], show: Callable[..., None]) -> "Callable[[Console], None]":
-    """What draws every answer, a blank line between them."""
-
-    def draw(console: "Console") -> None:
-        for index, (where, problem, found, _) in enumerate(answers):
-            if index:
-                console.print()
-            show(console, where, problem, found)
-
-    return draw
 
 
 @api
@@ -107,15 +91,11 @@ def place(
             options["perfetto"], [(where, problem, found) for where, problem, found, _ in answers if found not in short]
         )
 
-    def show(console: "Console", where: str, problem: "PlacementProblem", found: "Plan | Shortage") -> None:
-        from phaze.report.plan_sheet import show_answer
-
-        show_answer(console, where, problem, found)
-
+    shown = sheet("phaze.report.plan_sheet", "place_sections", [answer[:3] for answer in answers])
     if short and not isinstance(profile, list | tuple):
-        raise NothingFitsError(short[0].sentence, dict(documents[0]), _drawn(answers, show))
+        raise NothingFitsError(short[0].sentence, dict(documents[0]), shown)
     code = 2 if len(answers) < len(documents) else 3 if short else 0
-    return Placed(documents[0], _drawn(answers, show), exit_code=code, more=tuple(documents[1:]))
+    return Placed(documents[0], shown, exit_code=code, more=tuple(documents[1:]))
 
 
 def _placed(source: Source) -> Answered:
@@ -226,13 +206,9 @@ def schedule(
 
         write_whole(Path(options["perfetto"]), dumps(schedule_trace([answer[:3] for answer in answers])) + "\n")
 
-    def show(console: "Console", where: str, problem: "Problem", found: "Schedule") -> None:
-        from phaze.report.gantt import show_schedule
-
-        show_schedule(console, where, problem, found)
-
+    shown = sheet("phaze.report.schedule_sheet", "schedules_sections", [answer[:3] for answer in answers])
     code = 2 if len(answers) < len(documents) else 0
-    return Scheduled(documents[0], _drawn(answers, show), exit_code=code, more=tuple(documents[1:]))
+    return Scheduled(documents[0], shown, exit_code=code, more=tuple(documents[1:]))
 
 
 def _scheduled(source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], known: "Known") -> Answered:

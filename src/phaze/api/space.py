@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
 from phaze.api.load_study import settled
 from phaze.api.values import Sheeted, Shown
@@ -17,7 +16,8 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.placement.answer import document_of
-from phaze.report.chip_sheet import show_sheet
+from phaze.report.chip_sheet import chip_sections
+from phaze.report.sections import Notes
 from phaze.search.baseline import scale_for
 from phaze.search.chips import enumerate_space
 from phaze.search.compare import best_offers
@@ -124,7 +124,7 @@ class Space:
         """
         self._require(number)
         found = sheet_of(self._on(number)[-1], load_terms())
-        return Sheeted(sheet_document(found), lambda console: show_sheet(console, found, None, {}), found.chip)
+        return Sheeted(sheet_document(found), partial(chip_sections, found, None, {}), found.chip)
 
     def evaluate(self, number: int) -> Shown:
         """The exact score of a chip, with the best plan of every model on it: schedules, placement, all configurations.
@@ -151,12 +151,13 @@ class Space:
                     for task, offer in placed
                 ]
                 best |= {"score": score, "hbm_bytes": chip.hbm.size_bytes, "models": models}
-        return Shown(best, partial(_show_evaluated, best))
+        return Shown(best, partial(_evaluated_sections, best))
 
 
-def _show_evaluated(document: Mapping[str, Any], console: Console) -> None:
-    console.print(f"{document['chip']}, chip {document['number']:,}: score {document['score']:.6g}", markup=False)
+def _evaluated_sections(document: Mapping[str, Any]) -> list[Notes]:
+    lines = [f"{document['chip']}, chip {document['number']:,}: score {document['score']:.6g}"]
     for model in document["models"]:
         plan = model["plan"]
         split = f"tensor {plan['tensor']}, pipeline {plan['pipeline']}, data {plan['data']}"
-        console.print(f"{model['name']}: {model['batch_s']:.6g} s a batch, {split}", markup=False)
+        lines.append(f"{model['name']}: {model['batch_s']:.6g} s a batch, {split}")
+    return [Notes(lines)]

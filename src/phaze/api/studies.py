@@ -159,8 +159,8 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         processes = options["workers"] or os.cpu_count() or 1
         done = front_in(folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress))
         work = f"{done.opened:,} were evaluated. {done.work}"
-        draw = sheet("phaze.front.sheet", "show_front", done.document, str(folder), work)
-        front = identified(Fronted(done.document, draw, folder, kept), folder)
+        shown = sheet("phaze.front.sheet", "front_sections", done.document, str(folder), work)
+        front = identified(Fronted(done.document, shown, folder, kept), folder)
         if options["page"]:
             front.page()
     return front

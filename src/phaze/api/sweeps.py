@@ -55,8 +55,8 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
 
         with engine_of(options["engine"], options["address"], options["workers"], os.cpu_count() or 1) as crew:
             document = sweep_points(folder, raw, origin, axis, crew, tell)
-        draw = sheet("phaze.report.sweep_sheet", "show_sweep", document, str(folder))
-        sweep = identified(Swept(document, draw, folder, kept), folder)
+        shown = sheet("phaze.report.sweep_sheet", "sweep_sections", document, str(folder))
+        sweep = identified(Swept(document, shown, folder, kept), folder)
         if options["page"]:
             progress.step("writing the page")
             sweep.page()
@@ -96,4 +96,4 @@ def compare(study: Study = None, **options: Unpack[CompareOptions]) -> Compared:
         document = compared(
             raw, origin, list(options["chips"]), [str(run) for run in options["runs"]], options["basis"], others
         )
-    return identified(Compared(document, sheet("phaze.report.compare_sheet", "show_comparison", document)))
+    return identified(Compared(document, sheet("phaze.report.compare_sheet", "comparison_sections", document)))

@@ -4,11 +4,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, sheet
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.hardware.calibration import Basis
     from phaze.report.progress import Progress
     from phaze.validate.rows import MeasuredRun
@@ -40,14 +38,8 @@ def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progres
         progress.count(done, len(sets), f"pricing the {len(rows)} runs of {name}, sets done")
         compared.append(compare(name, title, rows, basis, memo))
 
-    def show(console: "Console") -> None:
-        from phaze.report.validation_sheet import show_rows, show_scores
-
-        if every:
-            show_rows(console, compared)
-        show_scores(console, compared)
-
-    return Shown(document_of(compared, basis), show)
+    shown = sheet("phaze.report.validation_sheet", "runs_sections", compared, every)
+    return Shown(document_of(compared, basis), shown)
 
 
 def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Shown:
@@ -69,15 +61,8 @@ def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Shown:
         "sets": [{"name": n, "jobs": best_document(ones), "left_out": priced[n][1]} for n, ones in by_set.items()],
     }
 
-    def show(console: "Console") -> None:
-        from phaze.report.validation_sheet import show_best
-
-        for name, ones in by_set.items():
-            show_best(console, titles[name], ones)
-            if priced[name][1]:
-                console.print(f"{priced[name][1]} jobs left out: their precision is not priced yet")
-
-    return Shown(document, show)
+    rows = [(titles[name], ones, priced[name][1]) for name, ones in by_set.items()]
+    return Shown(document, sheet("phaze.report.validation_sheet", "best_sections", rows))
 
 
 def operators_validated() -> Shown:
@@ -87,12 +72,7 @@ def operators_validated() -> Shown:
     rows = accuracy_rows()
     named = [{**asdict(row), "error": row.error, "datasheet_error": row.datasheet_error} for row in rows]
 
-    def show(console: "Console") -> None:
-        from phaze.report.accuracy_sheet import show_accuracy
-
-        show_accuracy(console, rows)
-
-    return Shown({"rows": named}, show)
+    return Shown({"rows": named}, sheet("phaze.report.accuracy_sheet", "accuracy_sections", rows))
 
 
 def silicon_validated() -> Shown:
@@ -107,16 +87,8 @@ def silicon_validated() -> Shown:
         "clusters": silicon_document(clusters),
     }
 
-    def show(console: "Console") -> None:
-        from phaze.report.silicon_sheet import show_comparisons, show_silicon
-
-        show_silicon(console, clusters)
-        console.print("\n[bold]Chips of version 1[/bold]\n")
-        show_comparisons(console, "Area, mm2", areas)
-        console.print()
-        show_comparisons(console, "TDP, W", powers)
-
-    return Shown(document, show)
+    shown = sheet("phaze.report.silicon_sheet", "silicon_sections", clusters, areas, powers)
+    return Shown(document, shown)
 
 
 def rediscovery_validated() -> Shown:
@@ -129,9 +101,4 @@ def rediscovery_validated() -> Shown:
     bar = track(asked(), "Searching", console=Console(stderr=True), transient=True)
     document = rediscovery_document([rediscovered(chip, model) for chip, model in bar])
 
-    def show(console: "Console") -> None:
-        from phaze.report.silicon_sheet import show_rediscovery
-
-        show_rediscovery(console, document["rows"])
-
-    return Shown(document, show)
+    return Shown(document, sheet("phaze.report.silicon_sheet", "rediscovery_sections", document["rows"]))

@@ -1,7 +1,7 @@
 """What the functions of the API return: a document with a printed form, a table for notebooks, and what can be done."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
@@ -12,27 +12,35 @@ from phaze.errors import InfeasibleError, InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from rich.console import Console
 
     from phaze.export.frame import Frame
     from phaze.graph.ir import Model
     from phaze.hardware.chip import Chip
+    from phaze.report.sections import Section, Sheet
 
-Show = Callable[["Console"], None]
 S = TypeVar("S", bound="Shown")
 
 
-def sheet(module: str, name: str, *arguments: Any) -> Show:
-    """What draws by a function of a sheet, which is imported when it draws."""
-    return lambda console: getattr(import_module(module), name)(console, *arguments)
+def sheet(module: str, name: str, *arguments: Any) -> "Sheet":
+    """What makes sections by a function of a module, which is imported when they are shown."""
+    return lambda: getattr(import_module(module), name)(*arguments)
 
 
-def printed(draw: Show) -> str:
+def notes(*lines: str) -> "Sheet":
+    """Lines as the only section of an answer, as they are."""
+    from phaze.report.sections import Notes
+
+    return lambda: [Notes(lines, verbatim=True)]
+
+
+def printed(sections: "Sheet") -> str:
     """What a command would print, 80 columns wide, without colours or trailing blanks."""
     from rich.console import Console
 
+    from phaze.report.terminal import draw
+
     out = io.StringIO()
-    draw(Console(file=out, width=80, color_system=None, highlight=False, force_jupyter=False))
+    draw(Console(file=out, width=80, color_system=None, highlight=False, force_jupyter=False), sections())
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
 
 
@@ -42,43 +50,41 @@ class Shown:
     documents where several questions were asked at once."""
 
     document: Mapping[str, Any]
-    draw: Show = field(repr=False)
+    sections: "Sheet" = field(repr=False)
     exit_code: int = field(default=0, kw_only=True, repr=False)
     more: tuple[Mapping[str, Any], ...] = field(default=(), kw_only=True, repr=False)
 
     def __repr__(self) -> str:
-        return printed(self.draw)
+        return printed(self.sections)
 
     def _repr_html_(self) -> str:
         from phaze.api.notebook import facts, table
 
-        return f"{table(facts(self.document), type(self).__name__.lower())}<pre>{escape(printed(self.draw))}</pre>"
+        return f"{table(facts(self.document), type(self).__name__.lower())}<pre>{escape(printed(self.sections))}</pre>"
 
     def __getitem__(self, key: str) -> Any:
         return self.document[key]
 
 
 class NothingFitsError(InfeasibleError):
-    """Nothing is feasible, and there is more to show of it than a sentence: ``draw`` shows it on a console."""
+    """Nothing is feasible, and there is more to show of it than a sentence."""
 
-    def __init__(self, sentence: str, document: Mapping[str, Any], draw: Show) -> None:
+    def __init__(self, sentence: str, document: Mapping[str, Any], sections: "Sheet") -> None:
         super().__init__(sentence, document)
-        self.draw = draw
+        self.sections = sections
 
 
 def identified(value: S, folder: Path | None = None, document: Mapping[str, Any] | None = None) -> S:
     """The value with the id of its run below it: of a folder with a certificate, else of a document, else its own."""
 
-    def show(console: "Console") -> None:
-        from phaze.report.run_id import show_answer_id, show_run_id
+    def sections() -> "list[Section]":
+        from phaze.report.run_id import answer_id, id_in, id_notes
 
-        value.draw(console)
-        if folder is None or document is not None:
-            show_answer_id(console, value.document if document is None else document)
-        else:
-            show_run_id(console, folder)
+        cited = value.document if document is None else document
+        run_id = answer_id(cited) if folder is None or document is not None else id_in(folder)
+        return [*value.sections(), *id_notes(run_id)]
 
-    return replace(value, draw=show)
+    return replace(value, sections=sections)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,7 +177,7 @@ class Planned(Placed):
 
     def _repr_html_(self) -> str:
         from phaze.api.notebook import table
-        from phaze.report.run_sheet import idle_rows, training_rows
+        from phaze.report.plan_text import idle_rows, training_rows
         from phaze.search.plan_words import degree_words
         from phaze.units import show
 

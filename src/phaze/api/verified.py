@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from phaze.api.plan_certificate import plan_independently
-from phaze.api.values import Shown
+from phaze.api.values import Shown, sheet
 from phaze.api.verify_certificate import NOT_COVERED, asked_otherwise, independently
 from phaze.api.verify_front import front_independently
 from phaze.api.verify_larger import larger_verified
@@ -14,8 +14,6 @@ from phaze.api.verify_sweep import sweep_verified
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
 
@@ -76,15 +74,10 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
         "unchecked": unchecked,
     }
 
-    def show(console: "Console") -> None:
-        for line in (*verdict.words, f"run         {verdict.run_id}"):
-            console.print(line, markup=False, highlight=False)
-        for line in _said(run, verdict, wrong, float(result["certificate"]["gap"]) if result else None):
-            console.print(line, markup=False)
-        if unchecked and not wrong:
-            console.print(unchecked, markup=False)
-
-    return Shown(document, show, exit_code=1 if wrong else NOT_COVERED if verdict.missing else 0)
+    gap = float(result["certificate"]["gap"]) if result else None
+    lines = [*_said(run, verdict, wrong, gap), *([unchecked] if unchecked and not wrong else [])]
+    shown = sheet("phaze.report.verify_sheet", "verdict_sections", document, lines)
+    return Shown(document, shown, exit_code=1 if wrong else NOT_COVERED if verdict.missing else 0)
 
 
 def _only(folder: Path) -> str:

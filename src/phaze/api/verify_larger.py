@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, sheet
 from phaze.api.verify_certificate import NOT_COVERED, as_phaze_has_it
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.report.progress import Progress
 
 
@@ -39,9 +37,5 @@ def larger_verified(run: str, result: dict[str, Any], text: str, space: str, gap
         "objections": wrong,
     }
 
-    def show(console: "Console") -> None:
-        for line in (*verdict.words, f"run         {verdict.run_id}"):
-            console.print(line, markup=False, highlight=False)
-        console.print(f"{run} {verdict.sentence()}", markup=False)
-
-    return Shown(document, show, exit_code=1 if wrong else 0 if verdict.holds else NOT_COVERED)
+    shown = sheet("phaze.report.verify_sheet", "verdict_sections", document, [f"{run} {verdict.sentence()}"])
+    return Shown(document, shown, exit_code=1 if wrong else 0 if verdict.holds else NOT_COVERED)

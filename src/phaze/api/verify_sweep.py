@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, sheet
 from phaze.api.verify_certificate import NOT_COVERED, READING, independently
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
 
@@ -132,18 +130,6 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
         "objections": wrong,
     }
 
-    def show(console: "Console") -> None:
-        for at, verdict in found:
-            point = document["points"][at]
-            said = f"{document['over']} = {point['shown']}: {verdict.sentence()}"
-            console.print(said, markup=False, highlight=False)
-        console.print(f"run         {answer['run_id']}", markup=False, highlight=False)
-        if wrong:
-            console.print(f"{run} does not hold: {wrong[0]}", markup=False)
-        elif missing:
-            console.print(f"{run}: not checkable yet: {missing[0]}", markup=False)
-        else:
-            verb = "holds" if holds else "was checked (quick: no proof)"
-            console.print(f"{run} {verb}: {len(found)} points", markup=False)
-
-    return Shown(answer, show, exit_code=1 if wrong else NOT_COVERED if missing else 0)
+    points = [(f"{document['over']} = {document['points'][at]['shown']}", verdict.sentence()) for at, verdict in found]
+    shown = sheet("phaze.report.verify_sheet", "sweep_verdict_sections", answer, points)
+    return Shown(answer, shown, exit_code=1 if wrong else NOT_COVERED if missing else 0)

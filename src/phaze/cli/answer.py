@@ -21,6 +21,7 @@ from phaze.cli.moved import refuse_moved
 from phaze.cli.output import UnwritableError, silence, unwritten, writable
 from phaze.cli.stale import is_stale, remove_caches
 from phaze.errors import InfeasibleError, PhazeError, one_line
+from phaze.report.sections import Sections
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,14 +34,16 @@ def terminal() -> "Console":
     return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 80)
 
 
-def _print(show: "Callable[[Console], None]") -> None:
+def _print(sections: Sections) -> None:
     """Show on a terminal; elsewhere without the blanks that tables leave at the end of a line."""
-    if sys.stdout.isatty():
-        show(terminal())
-        return
+    from phaze.report.terminal import draw
+
     console = terminal()
+    if sys.stdout.isatty():
+        draw(console, sections)
+        return
     with console.capture() as captured:
-        show(console)
+        draw(console, sections)
     sys.stdout.write(writable("".join(line.rstrip() + "\n" for line in captured.get().splitlines())))
 
 
@@ -52,7 +55,7 @@ def print_answer(answer: Shown, as_json: bool, pretty: bool) -> None:
         for document in (answer.document, *answer.more):
             sys.stdout.write(dumps(document, pretty) + "\n")
     else:
-        _print(answer.draw)
+        _print(answer.sections())
     sys.stdout.flush()
     raise typer.Exit(answer.exit_code)
 

@@ -4,9 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from phaze.api.values import Shown
 from phaze.options.option import Option
+from phaze.report.sections import Notes, Section, Table
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Sequence
+
+    from phaze.graph.supply.cache import Kept
 
 Clear = Annotated[bool, Option("Remove all cached graphs.")]
 
@@ -26,17 +29,13 @@ def cache(clear: Clear = False) -> Shown:
         "removed_files": removed,
         "models": [{"model": one.place, "graphs": one.graphs, "bytes": one.bytes} for one in entries],
     }
+    return Shown(document, lambda: _sections(str(kept.folder), entries, removed))
 
-    def show(console: "Console") -> None:
-        from phaze.report.terminal import table
 
-        console.print(str(kept.folder), style="bold", markup=False)
-        if removed is not None:
-            console.print(f"{removed:,} files removed")
-        elif not entries:
-            console.print("nothing is kept yet")
-        else:
-            rows = [(one.place, f"{one.graphs:,}", f"{one.bytes / 1024:,.0f}") for one in entries]
-            console.print(table(("model", "graphs", "KiB"), rows))
-
-    return Shown(document, show)
+def _sections(folder: str, entries: "Sequence[Kept]", removed: int | None) -> list[Section]:
+    if removed is not None:
+        return [Notes([f"{removed:,} files removed"], folder)]
+    if not entries:
+        return [Notes(["nothing is kept yet"], folder)]
+    rows = [(entry.place, f"{entry.graphs:,}", f"{entry.bytes / 1024:,.0f}") for entry in entries]
+    return [Table(("model", "graphs", "KiB"), rows, folder)]

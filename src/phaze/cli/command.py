@@ -95,7 +95,7 @@ def command(function: Callable[..., Shown], listed: Command | None = None) -> Ca
                     progress.step(f"phaze {function.__name__}")
                     value = function(**given, **({"progress": progress} if watched else {}))
         except NothingFitsError as fault:
-            value = Shown(fault.document, fault.draw, exit_code=fault.exit_code)
+            value = Shown(fault.document, fault.sections, exit_code=fault.exit_code)
         print_answer(value, as_json, pretty)
 
     signature = [_option(one, usual.get(one.name, one.default)) for one in parameters]

@@ -1,11 +1,9 @@
 """``phaze doctor``: what is installed, what is missing for which command, and where caches and runs lie."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from phaze.api.values import Shown
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from phaze.report.sections import Figures, Table
 
 # A distribution, the commands that need it, and what installs it; what every command needs has no extra.
 NEEDED = (
@@ -72,30 +70,18 @@ def doctor() -> Shown:
         "cache": {"folder": str(cache_folder()), "models": len(kept)},
         "runs": {"folder": str(runs), "exists": runs.is_dir()},
     }
-
-    def show(console: "Console") -> None:
-        from phaze.report.terminal import facts, table
-
-        console.print(f"phaze {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores\n")
-        told = [
-            (name, version or f"missing: pip install -e '.[{extra}]'" if extra else version or "missing", what)
-            for name, version, what, extra in rows
-        ]
-        console.print(table(("package", "installed", "needed for"), told, left=3))
-        ready = (
-            f"{shipped} of {len(files)} files run from the shipped libraries, {compiled:,} functions in numba's cache"
-        )
-        if shipped < len(files) and not compiled:
-            ready += ": phaze kernels compiles the rest (up to two minutes)"
-        console.print()
-        console.print(
-            facts(
-                [
-                    ("compiled kernels", ready),
-                    ("traced graphs", f"{cache_folder()} ({len(kept):,} models; phaze cache)"),
-                    ("runs", f"{runs} (a search without --out writes there)"),
-                ]
-            )
-        )
-
-    return Shown(document, show)
+    packages = [
+        (name, version or f"missing: pip install -e '.[{extra}]'" if extra else version or "missing", what)
+        for name, version, what, extra in rows
+    ]
+    ready = f"{shipped} of {len(files)} files run from the shipped libraries, {compiled:,} functions in numba's cache"
+    if shipped < len(files) and not compiled:
+        ready += ": phaze kernels compiles the rest (up to two minutes)"
+    places = [
+        ("compiled kernels", ready),
+        ("traced graphs", f"{cache_folder()} ({len(kept):,} models; phaze cache)"),
+        ("runs", f"{runs} (a search without --out writes there)"),
+    ]
+    title = f"phaze {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    table = Table(("package", "installed", "needed for"), packages, title, texts=3)
+    return Shown(document, lambda: [table, Figures(places)])

@@ -4,11 +4,9 @@ import importlib
 import time
 from typing import TYPE_CHECKING
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, notes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.report.progress import Progress
 
 
@@ -32,10 +30,8 @@ def kernels(
         importlib.import_module(name).warm()
     seconds = time.perf_counter() - start
 
-    def show(console: "Console") -> None:
-        console.print(f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library")
-        if names:
-            console.print(f"the kernels of {len(names)} packages compiled and cached in {seconds:.1f} s")
-
+    lines = [f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library"]
+    if names:
+        lines.append(f"the kernels of {len(names)} packages compiled and cached in {seconds:.1f} s")
     document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}
-    return Shown(document, show)
+    return Shown(document, notes(*lines))

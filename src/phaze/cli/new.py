@@ -1,15 +1,12 @@
 """``phaze new``: a commented file to start from, for a stated goal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, notes
 from phaze.errors import InputError, unknown_name
 from phaze.options.arguments import parsed
 from phaze.options.option import Option
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 # A study's name and the ending of its space are a name together, of at most 64 characters.
 LONGEST_NAME = 50
@@ -83,7 +80,5 @@ def new(
         write_whole(Path(path), text)
     tried = tries[kind].format(file=in_a_line(file))
 
-    def show(console: "Console") -> None:
-        console.print(f"{' and '.join(texts)} written; try: {tried}", markup=False, soft_wrap=True)
-
-    return Shown({"files": list(texts), "try": tried}, show)
+    line = f"{' and '.join(texts)} written; try: {tried}"
+    return Shown({"files": list(texts), "try": tried}, notes(line))

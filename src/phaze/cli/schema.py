@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, notes
 from phaze.options.option import Option
+from phaze.report.sections import Table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.documents import Format
 
 Name = Annotated[str | None, Option("A format such as phaze.chip/1, or its short name, chip.", argument=True)]
@@ -54,18 +53,12 @@ def schema(name: Name = None) -> Shown:
         raise unknown_name("", "format", name, short)
     document: dict[str, Any] = {"$id": full, **known[full].model.model_json_schema(by_alias=True)}
 
-    def show(console: "Console") -> None:
-        from phaze.documents import dumps
+    from phaze.documents import dumps
 
-        console.out(dumps(document, pretty=True), highlight=False)
-
-    return Shown(document, show)
+    return Shown(document, notes(dumps(document, pretty=True)))
 
 
 def _all(known: "dict[str, Format]") -> Shown:
-    def show(console: "Console") -> None:
-        from phaze.report.terminal import table
-
-        console.print(table(("format", "what it holds"), [(f.name, f.summary) for f in known.values()], left=2))
-
-    return Shown({"formats": [{"name": f.name, "summary": f.summary} for f in known.values()]}, show)
+    rows = [(form.name, form.summary) for form in known.values()]
+    document = {"formats": [{"name": name, "summary": summary} for name, summary in rows]}
+    return Shown(document, lambda: [Table(("format", "what it holds"), rows, texts=2)])

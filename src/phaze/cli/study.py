@@ -9,10 +9,9 @@ from phaze.api.values import Shown
 from phaze.cli.command import command
 from phaze.options.option import Option
 from phaze.options.studies import CheckOptions
+from phaze.report.sections import Notes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.report.progress import Progress
 
 app = typer.Typer(no_args_is_help=True, help="Check a study without searching it.")
@@ -53,11 +52,7 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
         ],
     }
 
-    def show(console: "Console") -> None:
-        configurations = sum(len(task.configurations) for task in job.models)
-        chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {configurations} configurations"
-        if checked.title:
-            console.print(checked.title, style="bold", markup=False)
-        console.print(f"{job.name} is a good study: {chips}", markup=False)
-
-    return Shown(document, show)
+    configurations = sum(len(task.configurations) for task in job.models)
+    chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {configurations} configurations"
+    sentence = f"{job.name} is a good study: {chips}"
+    return Shown(document, lambda: [Notes([sentence], checked.title or "")])

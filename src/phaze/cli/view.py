@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from phaze.api.values import Shown
+from phaze.api.values import Shown, notes
 from phaze.errors import InputError
 from phaze.options.option import Option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.report.progress import Progress
 
 Folder = Annotated[str, Option("The folder that holds runs, fronts, sweeps and plans.", argument=True)]
@@ -42,7 +40,4 @@ def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, prog
             webbrowser.open(server.address)
         server.serve_forever()
 
-    def show(console: "Console") -> None:
-        console.print("ended")
-
-    return Shown({"folder": folder}, show)
+    return Shown({"folder": folder}, notes("ended"))

@@ -1,78 +1,88 @@
-"""An explanation for the terminal."""
+"""An explanation: why this chip, how flat the optimum is, what more would buy, and how sure it is."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-
 from phaze.report.axis_words import amount
-from phaze.report.terminal import paragraph, table
+from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import digits
+
+NOT_VARIED = "The constants of this space's process are not varied: its chips are not made of clusters."
 
 
 def _gain(gain: float) -> str:
     return "does not fit" if gain <= -1 else f"{gain:+.2%}"
 
 
-def _neighbours(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]Why not its neighbours[/bold] (one axis one step, all else equal)")
+def _neighbours(document: Mapping[str, Any]) -> Table:
     cells = [
         (
-            one["axis"].replace("_", " "),
-            amount(one["axis"], one["value"]),
-            f"{one['area_mm2']:.1f}",
-            _gain(one["gain"]),
-            "" if one["refused"] is None else f"not in the space: {one['refused']}",
+            chip["axis"].replace("_", " "),
+            amount(chip["axis"], chip["value"]),
+            f"{chip['area_mm2']:.1f}",
+            _gain(chip["gain"]),
+            "" if chip["refused"] is None else f"not in the space: {chip['refused']}",
         )
-        for one in said["neighbours"]
+        for chip in document["neighbours"]
     ]
-    console.print(table(("axis", "value", "mm2", said["objective"], ""), cells, left=1))
+    misses = [_near_miss(chip) for chip in document["near_misses"]]
+    columns = ("axis", "value", "mm2", document["objective"], "")
+    return Table(columns, cells, "Why not its neighbours", "one axis one step, all else equal", misses)
 
 
-def _marginals(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]What more would buy[/bold]")
+def _near_miss(chip: Mapping[str, Any]) -> str:
+    step = f"{chip['axis'].replace('_', ' ')} {amount(chip['axis'], chip['value'])}"
+    gain = f"Near miss: {step} would give {_gain(chip['gain'])} and is refused for {chip['refused']}"
+    return f"{gain}, {chip['over']:.1%} over."
+
+
+def _marginals(document: Mapping[str, Any]) -> Table:
     cells = [
         (
-            one["resource"],
-            f"{one['now']:.5g} {one['unit']}".strip(),
-            f"+{one['more']:.4g}",
-            _gain(one["gain"]),
-            "" if one["chip"] == said["chip"] else one["chip"],
+            step["resource"],
+            f"{step['now']:.5g} {step['unit']}".strip(),
+            f"+{step['more']:.4g}",
+            _gain(step["gain"]),
+            "" if step["chip"] == document["chip"] else step["chip"],
         )
-        for one in said["marginals"]
+        for step in document["marginals"]
     ]
-    console.print(table(("resource", "there is", "more", said["objective"], "then best"), cells, left=1))
-    if said["not_limited"]:
-        names = " and ".join(said["not_limited"])
-        console.print(f"The study does not limit {names}: more buys nothing.", markup=False)
+    notes = []
+    if document["not_limited"]:
+        notes.append(f"The study does not limit {' and '.join(document['not_limited'])}: more buys nothing.")
+    columns = ("resource", "there is", "more", document["objective"], "then best")
+    return Table(columns, cells, "What more would buy", notes=notes)
 
 
-def _least(said: Mapping[str, Any], one: Mapping[str, Any], what: str, amount: str) -> str:
-    name = "the answer itself" if one["chip"] == said["chip"] else f"{one['chip']}, which loses {one['loss']:.2%}"
-    return f"{what} of them: {amount}, {name}."
+def _least(document: Mapping[str, Any], chip: Mapping[str, Any], least: str, size: str) -> str:
+    same = chip["chip"] == document["chip"]
+    name = "the answer itself" if same else f"{chip['chip']}, which loses {chip['loss']:.2%}"
+    return f"{least} of them: {size}, {name}."
 
 
-def _flatness(console: Console, said: Mapping[str, Any]) -> None:
-    flat = said["flatness"]
-    console.print("\n[bold]How flat the optimum is[/bold] (every chip counted, none estimated)")
+def _flatness(document: Mapping[str, Any]) -> list[Section]:
+    flat = document["flatness"]
     count = f"{flat['count']:,} of the {flat['chips']:,} chips are within {100 * flat['within']:.3g} % of the answer"
     rest = f"; {flat['failed']:,} more could not be evaluated" if flat["failed"] else ""
-    paragraph(console, f"{count}, itself among them{rest}.", "")
-    paragraph(console, flat["words"], "")
-    for axis in flat["axes"]:
-        values = [f"{amount(axis['axis'], one['value'])} ({one['chips']:,})" for one in axis["values"]]
-        if len(values) > 1:
-            paragraph(console, f"{axis['axis'].replace('_', ' ')}: {', '.join(values)}", "  ")
     small, cool, cheap = flat["smallest"], flat["coolest"], flat["cheapest"]
-    for line in (
-        _least(said, small, "The smallest", f"{small['area_mm2']:.1f} mm2"),
-        _least(said, cool, "The least power", f"{cool['power_w']:.0f} W"),
-        _least(said, cheap, "The cheapest", f"{digits(cheap['usd'])} USD"),
-    ):
-        paragraph(console, line, "")
-    ends = [f"the {end['end']} {end['axis'].replace('_', ' ')}" for end in said["at_the_end_of"]]
+    lines = [
+        f"{count}, itself among them{rest}.",
+        flat["words"],
+        _least(document, small, "The smallest", f"{small['area_mm2']:.1f} mm2"),
+        _least(document, cool, "The least power", f"{cool['power_w']:.0f} W"),
+        _least(document, cheap, "The cheapest", f"{digits(cheap['usd'])} USD"),
+    ]
+    ends = [f"the {end['end']} {end['axis'].replace('_', ' ')}" for end in document["at_the_end_of"]]
     if ends:
-        paragraph(console, f"Of its space the answer has {', '.join(ends)}: wider axes may hold a better one.", "")
+        lines.append(f"Of its space the answer has {', '.join(ends)}: wider axes may hold a better one.")
+    notes = Notes(lines, "How flat the optimum is", "every chip counted, none estimated")
+    rows = []
+    for axis in flat["axes"]:
+        values = [f"{amount(axis['axis'], value['value'])} ({value['chips']:,})" for value in axis["values"]]
+        if len(values) > 1:
+            rows.append((axis["axis"].replace("_", " "), ", ".join(values)))
+    title = "What the chips that are as good have"
+    return [notes, *([Figures(rows, title, "chips of each value")] if rows else [])]
 
 
 def _moved(side: Mapping[str, Any]) -> str:
@@ -81,131 +91,115 @@ def _moved(side: Mapping[str, Any]) -> str:
     return f"{side['keeps']:+.0%} to {side['changes']:+.0%}" if side["keeps"] else f"at {side['changes']:+.0%}"
 
 
-def _deciding(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]Sensitivity to constants[/bold] (another chip wins where the constant changes so far)")
-    rows, sides = said["deciding"], ("less", "more")
-    if not rows:
-        console.print(
-            "The constants of this space's process are not varied: its chips are not made of clusters.", markup=False
-        )
-        return
-    cells = [
-        (row["constant"], *(_moved(row[side]) for side in sides), *(_gain(row[side]["gain"]) for side in sides))
-        for row in rows
-    ]
-    heads = ("constant", "less", "more", f"{said['objective']} at -10%", "at +10%")
-    console.print(table(heads, cells, left=1))
-    for row in rows[:3]:
-        paragraph(console, f"{row['constant']}: {row['basis']}.", "")
-        for side in sides:
-            if row[side]["chip"]:
-                paragraph(console, f"with {side} of it: {row[side]['chip']}", "  ")
+def _sensitivity(document: Mapping[str, Any]) -> list[Section]:
+    title, sides = "Sensitivity to constants", ("less", "more")
+    if not document["deciding"]:
+        return [Notes([NOT_VARIED], title)]
+    cells, notes = [], []
+    for row in document["deciding"]:
+        moves = [_moved(row[side]) for side in sides]
+        gains = [_gain(row[side]["gain"]) for side in sides]
+        cells.append((row["constant"], *moves, *gains))
+    for row in document["deciding"][:3]:
+        notes.append(f"{row['constant']}: {row['basis']}.")
+        notes += [f"with {side} of it: {row[side]['chip']}" for side in sides if row[side]["chip"]]
+    columns = ("constant", "less", "more", f"{document['objective']} at -10%", "at +10%")
+    caption = "another chip wins where the constant changes so far"
+    return [Table(columns, cells, title, caption), Notes(notes)]
 
 
-def _instead(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]What if it had to be otherwise[/bold] (the best chip with that value, all else free)")
+def _instead(document: Mapping[str, Any]) -> Table:
     cells = [
         (
-            one["axis"].replace("_", " "),
-            amount(one["axis"], one["value"]),
-            "" if one["area_mm2"] is None else f"{one['area_mm2']:.1f}",
-            "no chip" if one["chip"] is None else _gain(one["gain"]),
-            one["chip"] or "",
+            value["axis"].replace("_", " "),
+            amount(value["axis"], value["value"]),
+            "" if value["area_mm2"] is None else f"{value['area_mm2']:.1f}",
+            "no chip" if value["chip"] is None else _gain(value["gain"]),
+            value["chip"] or "",
         )
-        for one in said["instead"]
+        for value in document["instead"]
     ]
-    console.print(table(("axis", "value", "mm2", said["objective"], "best then"), cells, left=1))
+    columns = ("axis", "value", "mm2", document["objective"], "best then")
+    return Table(columns, cells, "What if it had to be otherwise", "the best chip with that value, all else free")
 
 
-def _near_misses(console: Console, said: Mapping[str, Any]) -> None:
-    for one in said["near_misses"]:
-        what = f"{one['axis'].replace('_', ' ')} {amount(one['axis'], one['value'])}"
-        words = f"Near miss: {what} would give {_gain(one['gain'])} and is refused for {one['refused']}"
-        paragraph(console, f"{words}, {one['over']:.1%} over.", "")
-
-
-def _held_out(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]Models that were not searched for[/bold] (the same chip, devices and batch)")
+def _held_out(document: Mapping[str, Any]) -> Table:
+    baseline = document["beside"][0]
+    rates = {model["name"]: model["throughput_per_s"] for model in baseline["models"]}
     cells = []
-    for one in said["held_out"]:
-        if one["throughput_per_s"] is None:
-            cells.append((one["name"], "does not fit", "", "", ""))
+    for model in document["held_out"]:
+        if model["throughput_per_s"] is None:
+            cells.append((model["name"], "does not fit", "", "", ""))
             continue
-        rate, mfu = f"{one['tokens_per_s_per_device']:,.0f}", f"{one['mfu']:.1%}"
-        cells.append((one["name"], rate, mfu, _ratio(said, one), one["plan"]))
-    base = said["beside"][0]["chip"]
-    console.print(table(("model", "tokens/s a device", "MFU", f"vs {base}", "plan"), cells, left=1))
+        rate, mfu = f"{model['tokens_per_s_per_device']:,.0f}", f"{model['mfu']:.1%}"
+        base = rates[model["name"]]
+        ratio = "-" if base is None else f"{model['throughput_per_s'] / base:.2f} x"
+        cells.append((model["name"], rate, mfu, ratio, model["plan"]))
+    columns = ("model", "tokens/s a device", "MFU", f"vs {baseline['chip']}", "plan")
+    return Table(columns, cells, "Models that were not searched for", "the same chip, devices and batch")
 
 
-def _ratio(said: Mapping[str, Any], model: Mapping[str, Any]) -> str:
-    base = {one["name"]: one["throughput_per_s"] for one in said["beside"][0]["models"]}[model["name"]]
-    return "-" if base is None else f"{model['throughput_per_s'] / base:.2f} x"
-
-
-def _beside(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]Chips that exist[/bold] (sequences a second, each model with its best plan there)")
-    names = [model["name"] for model in said["beside"][0]["models"]]
+def _existing_chips(document: Mapping[str, Any]) -> Table:
+    names = [model["name"] for model in document["beside"][0]["models"]]
     cells = []
-    for one in said["beside"]:
-        rates = [model["throughput_per_s"] for model in one["models"]]
-        cells.append((one["chip"], *("does not fit" if rate is None else f"{rate:,.4g}" for rate in rates)))
-    console.print(table(("chip", *names), cells, left=1))
+    for chip in document["beside"]:
+        rates = [model["throughput_per_s"] for model in chip["models"]]
+        cells.append((chip["chip"], *("does not fit" if rate is None else f"{rate:,.4g}" for rate in rates)))
+    caption = "sequences a second, each model with its best plan there"
+    return Table(("chip", *names), cells, "Chips that exist", caption)
 
 
-def _alone(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]One chip for all[/bold] (against the best chip of the space for each model alone)")
+def _alone(document: Mapping[str, Any]) -> Table:
     cells = [
-        (one["name"], f"{one['regret']:.2%}", "the answer" if one["chip"] == said["chip"] else one["chip"])
-        for one in said["alone"]
+        (model["name"], f"{model['regret']:.2%}", "the answer" if model["chip"] == document["chip"] else model["chip"])
+        for model in document["alone"]
     ]
-    console.print(table(("model", "regret", "its own best chip"), cells, left=1))
+    caption = "against the best chip of the space for each model alone"
+    return Table(("model", "regret", "its own best chip"), cells, "One chip for all", caption)
 
 
-def _ranges(console: Console, said: Mapping[str, Any]) -> None:
-    console.print("\n[bold]How wrong constants may be[/bold] before another chip is best")
-    cells = [
-        (
-            one["constant"],
-            f"{one['low']:.3g}" + ("" if one["below"] else " or less"),
-            f"{one['high']:.3g}" + ("" if one["above"] else " or more"),
-            one["below"] or "",
-            one["above"] or "",
-        )
-        for one in said["ranges"]
+def _ranges(document: Mapping[str, Any]) -> list[Section]:
+    cells, plans = [], []
+    for rate in document["ranges"]:
+        low = f"{rate['low']:.3g}" + ("" if rate["below"] else " or less")
+        high = f"{rate['high']:.3g}" + ("" if rate["above"] else " or more")
+        cells.append((rate["constant"], low, high, rate["below"] or "", rate["above"] or ""))
+        low = f"{rate['plan_low']:.3g}" + ("" if rate["plan_below"] else " or less")
+        high = f"{rate['plan_high']:.3g}" + ("" if rate["plan_above"] else " or more")
+        others = [(side, rate[f"plan_{side}"]) for side in ("below", "above") if rate[f"plan_{side}"]]
+        named = "".join(f"; {side}: {plan}" for side, plan in others)
+        plans.append(f"{rate['constant']}: from {low} to {high}{named}")
+    columns = ("constant", "from", "to times", "below", "above")
+    return [
+        Table(columns, cells, "How wrong constants may be", "before another chip is best"),
+        Notes(plans, "The same for the plan", "before another plan is best, be it on the same chip"),
     ]
-    console.print(table(("constant", "from", "to times", "below", "above"), cells, left=1))
-    console.print("\n[bold]The same[/bold] before another plan is best, be it on the same chip")
-    for one in said["ranges"]:
-        low = f"{one['plan_low']:.3g}" + ("" if one["plan_below"] else " or less")
-        high = f"{one['plan_high']:.3g}" + ("" if one["plan_above"] else " or more")
-        console.print(f"{one['constant']}: from {low} to {high}", markup=False)
-        for word, plan in (("below", one["plan_below"]), ("above", one["plan_above"])):
-            if plan:
-                paragraph(console, f"{word}: {plan}", "  ")
 
 
-def show_explanation(console: Console, said: Mapping[str, Any]) -> None:
-    """Print a ``phaze.explanation/1``."""
-    console.print(f"[bold]{said['chip']}[/bold], the best of {said['name']} for {said['objective']}")
-    _neighbours(console, said)
-    _near_misses(console, said)
-    _flatness(console, said)
-    _marginals(console, said)
-    for key, show in (("beside", _beside), ("held_out", _held_out), ("alone", _alone)):
-        if key in said:
-            show(console, said)
-    if "instead" in said:
-        _instead(console, said)
-    if "deciding" in said:
-        _deciding(console, said)
-    if "ranges" in said:
-        _ranges(console, said)
-    if "worst_case" in said:
-        worst = said["worst_case"]
-        console.print(
-            f"\nWith every constant {worst['error']:.0%} lower, {worst['chip']} is best, proved to {worst['gap']:.1e}; "
-            f"the answer of this run reaches {worst['relative']:.2%} of it.",
-            markup=False,
-        )
-        for plan in worst["plans"]:
-            console.print(f"  its plan: {plan}", markup=False)
+def _worst_case(document: Mapping[str, Any]) -> Notes:
+    worst = document["worst_case"]
+    sentence = (
+        f"With every constant {worst['error']:.0%} lower, {worst['chip']} is best, proved to {worst['gap']:.1e}; "
+        f"the answer of this run reaches {worst['relative']:.2%} of it."
+    )
+    return Notes([sentence, *(f"its plan: {plan}" for plan in worst["plans"])])
+
+
+def explanation_sections(document: Mapping[str, Any]) -> list[Section]:
+    """A ``phaze.explanation/1``."""
+    title, caption = document["chip"], f"the best of {document['name']} for {document['objective']}"
+    sections: list[Section] = [
+        Notes([], title, caption),
+        _neighbours(document),
+        *_flatness(document),
+        _marginals(document),
+    ]
+    tables = {"beside": _existing_chips, "held_out": _held_out, "alone": _alone, "instead": _instead}
+    sections += [made(document) for key, made in tables.items() if key in document]
+    if "deciding" in document:
+        sections += _sensitivity(document)
+    if "ranges" in document:
+        sections += _ranges(document)
+    if "worst_case" in document:
+        sections.append(_worst_case(document))
+    return sections

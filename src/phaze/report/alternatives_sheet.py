@@ -1,14 +1,12 @@
-"""The best different plans in the terminal, and those apart that no framework can launch."""
+"""The best different plans, those apart that no framework can launch, and the same job on other terms."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from phaze.evaluate.plan_set import choices_text
 from phaze.evaluate.restrictions import proof_words
-from phaze.report.run_sheet import part_words
-from phaze.report.terminal import paragraph, table
+from phaze.report.plan_text import part_words, unit_of
+from phaze.report.sections import Notes, Section, Table
 from phaze.search.plan_words import degree_words
 from phaze.units import show
 
@@ -21,7 +19,7 @@ def _shared(row: Mapping[str, Any]) -> str:
 def _launchable(row: Mapping[str, Any]) -> bool:
     """Whether some framework can launch a plan; where nothing is said of it, it may."""
     launch = row.get("launch")
-    return not launch or any(one["refused"] is None for one in launch.values())
+    return not launch or any(target["refused"] is None for target in launch.values())
 
 
 def _alternative(row: Mapping[str, Any], document: Mapping[str, Any], named: bool) -> tuple[str, ...]:
@@ -42,26 +40,43 @@ def _alternative(row: Mapping[str, Any], document: Mapping[str, Any], named: boo
     )
 
 
-def _show_rows(console: Console, document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+def _plans(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], title: str, caption: str) -> Table:
     named = len({row["attention"] for row in document["alternatives"]}) > 1
     columns = ("plan", "recompute", "loses most by", "step", "slower", "left")
-    console.print(table(columns, [_alternative(row, document, named) for row in rows], left=3))
+    cells = [_alternative(row, document, named) for row in rows]
+    return Table(columns, cells, title, caption, texts=3)
 
 
-def show_alternatives(console: Console, document: Mapping[str, Any]) -> None:
-    """The best different plans, what each loses most by, and those apart that no framework can launch."""
+def alternatives_sections(document: Mapping[str, Any]) -> list[Section]:
+    """The best different plans and what each loses most by; usual plans; what is proved."""
     rows = document["alternatives"]
-    console.print("\n[bold]The best different plans[/bold] (left: of a device's memory)")
-    _show_rows(console, document, [row for row in rows if _launchable(row)])
+    launchable = [row for row in rows if _launchable(row)]
     refused = [row for row in rows if not _launchable(row)]
+    sections: list[Section] = [
+        _plans(document, launchable, "The best different plans", "left: of a device's memory"),
+    ]
     if refused:
         first = next(iter(refused[0]["launch"].values()))["refused"]
-        paragraph(console, f"No framework launches these as they are (the first: {first}):")
-        _show_rows(console, document, refused)
+        sections.append(_plans(document, refused, "No framework launches these as they are", f"the first: {first}"))
+    lines = []
     for name, key in (("rule of thumb", "rule_of_thumb"), ("experts' split", "experts")):
         usual = document.get(key)
         if usual is not None:
-            split = degree_words(usual)
-            console.print(f"{name} ({split}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}", markup=False)
-    paragraph(console, proof_words(document))
-    paragraph(console, choices_text(document))
+            lines.append(f"{name} ({degree_words(usual)}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}")
+    return [*sections, Notes([*lines, proof_words(document), choices_text(document)])]
+
+
+def what_if_sections(document: Mapping[str, Any]) -> list[Section]:
+    """Other devices, batches, sequences and chips, where they were planned."""
+    sections: list[Section] = []
+    for group in document.get("what_if") or ():
+        rows = []
+        for row in group["rows"]:
+            if row["reason"] is not None:
+                rows.append((row["label"], "", "", row["reason"]))
+            else:
+                rate = f"{row['tokens_per_s_per_device']:,.4g}"
+                rows.append((row["label"], rate, f"{row['mfu']:.1%}", row["plan"]))
+        columns = (group["axis"], f"{unit_of(document)}/s a device", "MFU", "plan")
+        sections.append(Table(columns, rows, f"What if: {group['title']}"))
+    return sections

@@ -1,14 +1,12 @@
-"""A chip in the terminal: its parts as a table, its area drawn, its power and cost."""
+"""A chip: its parts, its area by part, its power and cost."""
 
 from collections.abc import Mapping
-
-from rich.console import Console
-from rich.markup import escape
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import clocked
 from phaze.hardware.sheet import Sheet
-from phaze.report.terminal import facts, paragraph, shares, signed
+from phaze.report.numbers import signed
+from phaze.report.sections import Bar, Bars, Figures, Notes, Section
 from phaze.units import digits, show
 
 
@@ -41,12 +39,12 @@ def unit_rows(chip: Chip) -> list[tuple[str, str]]:
     memory = f"operands {show(tensor.operand_bytes, 'B')}, registers {show(vector.register_bytes, 'B')}"
     shared = f"port {tensor.port_bytes_per_cycle:g} bytes a cycle, one read reaches {chip.global_buffer.fan_out}"
     limit = "no power limit is known" if chip.sustained_w is None else f"at most {chip.sustained_w:g} W"
-    held = clocked(chip)
-    held_hz, drawn = (chip.clock_hz, "") if held is None else (held.held_hz, f", {held.held_w:.0f} W")
+    sustained = clocked(chip)
+    clock_hz, drawn = (chip.clock_hz, "") if sustained is None else (sustained.held_hz, f", {sustained.held_w:.0f} W")
     return [
         ("clusters", arrays),
         ("of a cluster", f"{memory}, {shared}"),
-        ("clock held", f"{show(held_hz, 'Hz')}{drawn} ({limit})"),
+        ("clock held", f"{show(clock_hz, 'Hz')}{drawn} ({limit})"),
     ]
 
 
@@ -63,37 +61,48 @@ def _memory(size_bytes: int, bandwidth_bytes_per_s: float) -> str:
     return f"{show(size_bytes, 'B')} at {show(bandwidth_bytes_per_s, 'B/s')}"
 
 
-def _against(ours: float, said: float | None, unit: str, bound: bool = False) -> str:
-    if said is None:
-        return f"{ours:.0f} {unit} (nothing published)"
-    return f"{ours:.0f} {unit} (published {'at most ' if bound else ''}{said:.0f}, {signed(ours / said - 1)})"
+def _against(estimate: float, published: float | None, unit: str, bound: bool = False) -> str:
+    if published is None:
+        return f"{estimate:.0f} {unit} (nothing published)"
+    limit, error = "at most " if bound else "", signed(estimate / published - 1)
+    return f"{estimate:.0f} {unit} (published {limit}{published:.0f}, {error})"
 
 
-def show_sheet(console: Console, sheet: Sheet, notes: str | None, doubtful: Mapping[str, str]) -> None:
-    """Print the sheet."""
-    chip, said = sheet.chip, sheet.chip.published
-    console.print(f"[bold]{escape(chip.name)}[/bold]  {escape(chip.title)}\n")
-    rows = _parts(sheet)
+def _estimates(sheet: Sheet) -> list[tuple[str, str]]:
+    chip, published, rows = sheet.chip, sheet.chip.published, []
     if sheet.area_mm2 is not None and sheet.power_w is not None:
-        rows += [
-            ("area, estimate", _against(sheet.area_mm2, said.die_mm2, "mm2", said.die_is_upper_bound)),
-            ("power, estimate" if chip.of_clusters else "TDP, estimate", _against(sheet.power_w, said.tdp_w, "W")),
-        ]
+        area = _against(sheet.area_mm2, published.die_mm2, "mm2", published.die_is_upper_bound)
+        power = _against(sheet.power_w, published.tdp_w, "W")
+        rows += [("area, estimate", area), ("power, estimate" if chip.of_clusters else "TDP, estimate", power)]
     if sheet.obstacle is not None:
-        rows.append(("making", sheet.obstacle))
+        rows.append(("manufacturing", sheet.obstacle))
     if sheet.ownership is not None:
-        owned = sheet.ownership
+        cost = sheet.ownership
         rows += [
-            ("making", f"{digits(owned.making_usd)} USD, {owned.embodied_kgco2e:.0f} kgCO2e"),
-            ("running", f"{digits(owned.energy_usd)} USD, {owned.operational_kgco2e:,.0f} kgCO2e over its life"),
+            ("manufacturing", f"{digits(cost.making_usd)} USD, {cost.embodied_kgco2e:.0f} kgCO2e"),
+            ("running", f"{digits(cost.energy_usd)} USD, {cost.operational_kgco2e:,.0f} kgCO2e over its life"),
         ]
-    console.print(facts(rows))
+    return rows
+
+
+def area_bars(parts_mm2: Mapping[str, float]) -> Bars:
+    """The area of every part and its share of the whole."""
+    total = sum(parts_mm2.values()) or 1.0
+    rows = [
+        Bar(name.replace("_", " "), area, f"{area:.1f} mm2", f"{area / total:.0%}") for name, area in parts_mm2.items()
+    ]
+    return Bars(rows, "Area")
+
+
+def chip_sections(sheet: Sheet, notes: str | None, doubtful: Mapping[str, str]) -> list[Section]:
+    """The chip; ``doubtful`` are the sources of figures that nobody can look up."""
+    chip = sheet.chip
+    sections: list[Section] = [Figures([*_parts(sheet), *_estimates(sheet)], chip.name, chip.title)]
     if sheet.parts_mm2 is not None:
-        shares(console, "Area", sheet.parts_mm2, "mm2")
+        sections.append(area_bars(sheet.parts_mm2))
     if notes:
-        console.print()
-        paragraph(console, notes)
+        sections.append(Notes([notes]))
     if doubtful:
-        console.print(f"\n[bold]Not published readings ({len(doubtful)})[/bold]")
-        for path, source in doubtful.items():
-            paragraph(console, f"{path}: {source}", indent="  ")
+        lines = [f"{path}: {source}" for path, source in doubtful.items()]
+        sections.append(Notes(lines, f"Not published readings ({len(doubtful)})"))
+    return sections

@@ -1,12 +1,10 @@
-"""Chips side by side for the terminal: what each model reaches, and what the times of each chip rest on."""
+"""Chips compared: what each model reaches, and what the times of each chip rest on."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rich.console import Console
-
-from phaze.report.terminal import paragraph, table
+from phaze.report.sections import Bar, Bars, Notes, Section, Table
 from phaze.search.plan_words import split_words
 from phaze.units import show
 
@@ -46,28 +44,59 @@ def _note(document: Mapping[str, Any]) -> str:
     return "Every chip has the same constants, so their error is mostly common to both sides of a ratio."
 
 
-def show_comparison(console: Console, document: Mapping[str, Any]) -> None:
-    """Print a comparison (``phaze.comparison/1``)."""
-    rows = document["rows"]
+def _compared(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rows that the answer is: the best placement of every model on every chip, where it was searched for."""
+    rows = [row for row in document["rows"] if row["ratio"] is not None]
+    return [row for row in rows if row["placement"] == "searched"] or rows
+
+
+def _headline(document: Mapping[str, Any]) -> str:
+    """The best ratio to the baseline, in a sentence."""
+    others = [row for row in _compared(document) if row["chip"] != document["baseline"]]
+    if not others:
+        return f"Chips compared with {document['baseline']}"
+    best = max(others, key=lambda row: row["ratio"])
+    return f"{best['chip']} reaches {best['ratio']:.2f} x the throughput of {document['baseline']} on {best['model']}"
+
+
+def _ratios(document: Mapping[str, Any]) -> Bars:
+    """The throughput of every model on every chip over that on the baseline."""
+    several = len({row["model"] for row in document["rows"]}) > 1
+    bars = [
+        Bar(f"{row['model']}, {row['chip']}" if several else row["chip"], row["ratio"], f"{row['ratio']:.2f} x")
+        for row in _compared(document)
+    ]
+    return Bars(bars, _headline(document), f"on {document['cluster']}" if document["cluster"] else "")
+
+
+def _rates(document: Mapping[str, Any]) -> Table:
+    models = {row["model"] for row in document["rows"]}
     cells = [
         (
-            row["model"],
+            *((row["model"],) if len(models) > 1 else ()),
             row["chip"],
             row["placement"],
+            "" if row["pipeline"] is None else split_words(row),
             "nothing fits" if row["throughput_per_s"] is None else f"{row['throughput_per_s']:,.4g}",
             "" if row["ratio"] is None else f"{row['ratio']:.2f} x",
-            "" if row["pipeline"] is None else split_words(row),
         )
-        for row in rows
+        for row in document["rows"]
     ]
-    console.print(table(("model", "chip", "placement", "sequences/s", "ratio", "plan"), cells, left=3))
-    if document["cluster"]:
-        console.print(f"on {document['cluster']}", markup=False)
-    console.print()
-    chips = {row["chip"]: row for row in rows}
-    known = [
+    columns = ("chip", "placement", "plan", "sequences/s", "ratio")
+    if len(models) > 1:
+        return Table(("model", *columns), cells, "Every placement", texts=4)
+    return Table(columns, cells, "Every placement", models.pop(), texts=3)
+
+
+def comparison_sections(document: Mapping[str, Any]) -> list[Section]:
+    """A comparison (``phaze.comparison/1``)."""
+    chips = {row["chip"]: row for row in document["rows"]}
+    bases = [
         (name, show(row["link_bytes_per_s"], "B/s"), basis_words(row), band_words(row)) for name, row in chips.items()
     ]
-    console.print(table(("chip", "link", "times rest on", "band"), known, left=3))
-    for note in (_note(document), *document["notes"]):
-        paragraph(console, note)
+    return [
+        _ratios(document),
+        _rates(document),
+        Table(("chip", "link", "times rest on", "band"), bases, "What the times rest on", texts=3),
+        Notes([_note(document), *document["notes"]]),
+    ]

@@ -1,18 +1,15 @@
-"""An estimate in the terminal: time and what bounds it, the mapping drawn, traffic and energy."""
+"""An estimate: time and what bounds it, the mapping, traffic and energy."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-
-from rich.console import Console
-from rich.markup import escape
 
 from phaze.cost.collective import CollectiveCost
 from phaze.cost.estimate import Estimate
 from phaze.cost.layer import LayerEstimate
 from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.chip import Chip
-from phaze.report.terminal import bar, facts, table
-from phaze.units import show
+from phaze.report.sections import Bar, Bars, Figures, Notes, Section, Table
+from phaze.units import Unit, show
 
 FLOWS: Mapping[str, str] = MappingProxyType(
     {
@@ -35,153 +32,134 @@ MOST_DRAWN = 16
 """Tiles across a terminal of 80 columns."""
 
 
-def _head(console: Console, title: str, found: Estimate, peak: str) -> None:
-    console.print(f"[bold]{escape(title)}[/bold]  on {escape(found.chip)}\n")
-    basis = BASES[found.basis]
-    waits = f"waits for: {found.bound}; {show(found.start_up_s, 's')} of it to start"
+def _head(title: str, estimate: Estimate, peak: str) -> Figures:
     rows = [
-        ("time", f"{show(found.time_s, 's')}  (± {found.band:.0%}: {basis}, {found.load})"),
-        ("", waits),
-        ("utilisation", f"{found.share_of_peak:.1%} of {peak}"),
+        ("time", f"{show(estimate.time_s, 's')}  (± {estimate.band:.0%}: {BASES[estimate.basis]}, {estimate.load})"),
+        ("", f"waits for: {estimate.bound}; {show(estimate.start_up_s, 's')} of it to start"),
+        ("utilisation", f"{estimate.share_of_peak:.1%} of {peak}"),
     ]
-    console.print(facts(rows))
+    return Figures(rows, title, f"on {estimate.chip}")
 
 
-def _stays(p: Product, found: ProductCost) -> str:
-    chip = found.chip
-    kept = {
-        "a": f"{chip.mg} of {p.m} rows of A stay; B and C stream in slices of {chip.ng}",
-        "b": f"{chip.ng} of {p.n} columns of B stay; A and C stream in slices of {chip.mg}",
+def _stays(product: Product, cost: ProductCost) -> str:
+    chip = cost.chip
+    resident = {
+        "a": f"{chip.mg} of {product.m} rows of A stay; B and C stream in slices of {chip.ng}",
+        "b": f"{chip.ng} of {product.n} columns of B stay; A and C stream in slices of {chip.mg}",
         "c": f"sums of {chip.mg} x {chip.ng} of C stay; A and B stream in slices of {chip.kg}",
         "through": "nothing stays: every tile is fetched from HBM",
     }[chip.order]
-    return kept + ("; operands of the operator before are still here" if chip.resident else "")
+    return resident + ("; operands of the operator before are still here" if chip.resident else "")
 
 
-def _workers(found: ProductCost, chip: Chip) -> int:
+def _workers(cost: ProductCost, chip: Chip) -> int:
     """Cores, clusters or arrays of clusters that make a tile each."""
-    return found.workers or chip.tensor_cores
+    return cost.workers or chip.tensor_cores
 
 
-def _named(found: ProductCost, chip: Chip) -> tuple[str, str]:
-    """What makes a tile, one and several."""
+def _worker_nouns(cost: ProductCost, chip: Chip) -> tuple[str, str]:
+    """What makes a tile, in the singular and the plural."""
     if not chip.of_clusters:
         return "core", "cores"
-    alone = found.workers == chip.clusters.count
+    alone = cost.workers == chip.clusters.count
     return ("cluster", "clusters") if alone else ("array", "arrays of the clusters")
 
 
-def _tiles(p: Product, found: ProductCost, chip: Chip) -> list[str]:
+def _tiles(product: Product, cost: ProductCost, chip: Chip) -> list[str]:
     """The output C as tiles, a letter for each core of the first wave; a dot for what later waves make."""
-    core = found.core
-    down, across = -(-p.m // core.mt), -(-p.n // core.nt)
+    core = cost.core
+    down, across = -(-product.m // core.mt), -(-product.n // core.nt)
     lines = []
     for row in range(min(down, MOST_DRAWN // 2)):
         cells = []
         for column in range(min(across, MOST_DRAWN)):
             group = (row // core.gm) * -(-across // core.gn) + column // core.gn
             number = group * core.gm * core.gn + (row % core.gm) * core.gn + column % core.gn
-            cells.append(chr(ord("A") + number % 26) if number < _workers(found, chip) else "·")
-        lines.append(" ".join(cells) + (" …" if across > MOST_DRAWN else ""))
-    return [*lines, *(["…"] if down > MOST_DRAWN // 2 else [])]
+            cells.append(chr(ord("A") + number % 26) if number < _workers(cost, chip) else "·")
+        lines.append("  " + " ".join(cells) + (" …" if across > MOST_DRAWN else ""))
+    return [*lines, *(["  …"] if down > MOST_DRAWN // 2 else [])]
 
 
-def _mapping(console: Console, p: Product, found: ProductCost, chip: Chip) -> None:
-    core, workers, (one, several) = found.core, _workers(found, chip), _named(found, chip)
-    items = p.batch * -(-p.m // core.mt) * -(-p.n // core.nt) * core.ks
+def _mapping(product: Product, cost: ProductCost, chip: Chip) -> list[Section]:
+    core, workers, (noun, plural) = cost.core, _workers(cost, chip), _worker_nouns(cost, chip)
+    items = product.batch * -(-product.m // core.mt) * -(-product.n // core.nt) * core.ks
     waves = -(-items // workers)
     split = f", k in {core.ks} parts that are summed after" if core.ks > 1 else ""
-    array = f"{chip.clusters.rows} x {chip.clusters.columns}"
+    sums, slices = f"sums of {core.mt} x {core.nt}", f"A and B in slices of {core.kc}, two of each"
     rows = [
-        ("global buffer", _stays(p, found)),
+        ("global buffer", _stays(product, cost)),
         (
-            several.split()[0],
-            f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {workers} {several}",
+            plural.split()[0],
+            f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {workers} {plural}",
         ),
         ("", f"{core.gm} x {core.gn} {'clusters' if chip.of_clusters else 'cores'} share what is read"),
-        (
-            "operand buffer" if chip.of_clusters else "core buffer",
-            f"sums of {core.mt} x {core.nt}; A and B in slices of {core.kc}, two of each"
-            if not chip.of_clusters
-            else f"A and B in slices of {core.kc}, two of each; sums of {core.mt} x {core.nt} in registers",
-        ),
-        ("array", f"{array}: {FLOWS[core.flow]}"),
+        ("operand buffer", f"{slices}; {sums} in registers")
+        if chip.of_clusters
+        else ("core buffer", f"{sums}; {slices}"),
+        ("array", f"{chip.clusters.rows} x {chip.clusters.columns}: {FLOWS[core.flow]}"),
     ]
-    console.print("\n[bold]Mapping[/bold]")
-    console.print(facts(rows))
-    console.print(f"\nC, one letter for each {one} of the first wave:", style="dim")
-    for line in _tiles(p, found, chip):
-        console.print("  " + line, markup=False)
+    tiles = Notes(_tiles(product, cost, chip), f"Output C, a letter for each {noun} of the first wave", verbatim=True)
+    return [Figures(rows, "Mapping"), tiles]
 
 
-def _bars(console: Console, title: str, values: Mapping[str, tuple[float, str]]) -> None:
-    most = max((value for value, _ in values.values()), default=0.0)
-    console.print(f"\n[bold]{title}[/bold]")
-    rows = [(name, text, bar(value / most if most else 0.0, 40)) for name, (value, text) in values.items()]
-    for name, text, drawn in rows:
-        console.print(f"{name:<15}{text:>12}  {drawn}".rstrip(), markup=False)
+def _bars(title: str, values: Mapping[str, float], unit: Unit) -> Bars:
+    return Bars([Bar(name.replace("_", " "), value, show(value, unit)) for name, value in values.items()], title)
 
 
-def _tail(console: Console, found: Estimate) -> None:
-    traffic = {name: (moved, show(moved, "B")) for name, moved in found.traffic_bytes.items()}
-    _bars(console, "Traffic", traffic)
-    if found.energy_j is None:
-        console.print("\nNo energy: the chip names no technology.")
-        return
-    total = sum(found.energy_j.values())
-    spent = {name.replace("_", " "): (j, show(j, "J")) for name, j in found.energy_j.items() if j}
-    watts = "" if found.average_w is None else f", {found.average_w:.0f} W"
-    _bars(console, f"Energy {show(total, 'J')}{watts}", spent)
+def _traffic_and_energy(estimate: Estimate) -> list[Section]:
+    traffic = _bars("Traffic", estimate.traffic_bytes, "B")
+    if estimate.energy_j is None:
+        return [traffic, Notes(["No energy: the chip names no technology."])]
+    watts = "" if estimate.average_w is None else f", {estimate.average_w:.0f} W"
+    total = show(sum(estimate.energy_j.values()), "J")
+    spent = {name: energy_j for name, energy_j in estimate.energy_j.items() if energy_j}
+    return [traffic, _bars(f"Energy {total}{watts}", spent, "J")]
 
 
-def show_product(console: Console, p: Product, found: Estimate, chip: Chip) -> None:
-    """Print the estimate of a product."""
-    title = f"{p.batch} x [{p.m} x {p.k}] [{p.k} x {p.n}]"
-    _head(console, title, found, show(chip.peak_flops, "FLOP/s"))
-    mapping = found.mapping
+def product_sections(product: Product, estimate: Estimate, chip: Chip) -> list[Section]:
+    """The estimate of a product."""
+    title = f"{product.batch} x [{product.m} x {product.k}] [{product.k} x {product.n}]"
+    sections: list[Section] = [_head(title, estimate, show(chip.peak_flops, "FLOP/s"))]
+    mapping = estimate.mapping
     if mapping is not None:
-        _mapping(console, p, mapping, chip)
         waits = {"array": mapping.core.array_s, "core buffer": mapping.core.core_s}
         waits |= {"global buffer": mapping.global_s, "hbm": mapping.hbm_s}
-        _bars(console, "What it waits for", {name: (s, show(s, "s")) for name, s in waits.items()})
-    _tail(console, found)
+        sections += [*_mapping(product, mapping, chip), _bars("What it waits for", waits, "s")]
+    return [*sections, *_traffic_and_energy(estimate)]
 
 
-def show_vector(console: Console, title: str, found: Estimate, chip: Chip) -> None:
-    """Print the estimate of a vector operator."""
-    _head(console, title, found, f"{show(chip.vector_flops, 'FLOP/s')} of the lanes")
-    _tail(console, found)
+def vector_sections(title: str, estimate: Estimate, chip: Chip) -> list[Section]:
+    """The estimate of a vector operator."""
+    head = _head(title, estimate, f"{show(chip.vector_flops, 'FLOP/s')} of the lanes")
+    return [head, *_traffic_and_energy(estimate)]
 
 
-def show_collective(console: Console, title: str, ways: Sequence[CollectiveCost]) -> None:
-    """Print the ways to run a collective, best first."""
-    console.print(f"[bold]{escape(title)}[/bold]\n")
-    least = ways[0].time_s
+def collective_sections(title: str, algorithms: Sequence[CollectiveCost]) -> list[Section]:
+    """The algorithms of a collective, best first."""
+    least = algorithms[0].time_s
     rows = [
         (
-            way.way,
-            show(way.time_s, "s"),
-            show(way.latency_s, "s"),
-            show(way.sent_bytes, "B"),
-            f"{way.time_s / least if least else 1:.2f}",
+            algorithm.way,
+            show(algorithm.time_s, "s"),
+            show(algorithm.latency_s, "s"),
+            show(algorithm.sent_bytes, "B"),
+            f"{algorithm.time_s / least if least else 1:.2f}",
         )
-        for way in ways
+        for algorithm in algorithms
     ]
-    console.print(table(("algorithm", "time", "latency", "sent", "x best"), rows))
+    return [Table(("algorithm", "time", "latency", "sent", "x best"), rows, title)]
 
 
-def show_layers(console: Console, title: str, layers: Sequence[LayerEstimate]) -> None:
-    """Print the passes of a model's layers."""
-    console.print(f"[bold]{escape(title)}[/bold]\n")
-    rows = []
+def layers_sections(title: str, layers: Sequence[LayerEstimate]) -> list[Section]:
+    """The passes of a model's layers."""
+    rows, whole_s = [], {"forward": 0.0, "backward": 0.0}
     for layer in layers:
-        for name, one in (("forward", layer.forward), ("backward", layer.backward)):
-            watts = "-" if one.average_w is None or one.peak_w is None else f"{one.average_w:.0f}/{one.peak_w:.0f}"
-            spans = (one.time_s, one.tensor_s, one.vector_s, one.network_s)
+        for name, run in (("forward", layer.forward), ("backward", layer.backward)):
+            watts = "-" if run.average_w is None or run.peak_w is None else f"{run.average_w:.0f}/{run.peak_w:.0f}"
+            times = [f"{1e3 * time_s:,.3f}" for time_s in (run.time_s, run.tensor_s, run.vector_s, run.network_s)]
             head = f"{layer.count} x {layer.name}" if name == "forward" else ""
-            rows.append((head, name, *(f"{1e3 * s:,.3f}" for s in spans), f"{one.share_of_peak:.0%}", watts))
-    console.print(table(("layer", "pass", "ms", "tensor", "vector", "network", "peak", "W"), rows, left=2))
-    whole = [
-        sum(x.count * one.time_s for x, one in ((x, getattr(x, p)) for x in layers)) for p in ("forward", "backward")
-    ]
-    console.print(f"\nall calls: forward {show(whole[0], 's')}, backward {show(whole[1], 's')}; W: mean/greatest")
+            rows.append((head, name, *times, f"{run.share_of_peak:.0%}", watts))
+            whole_s[name] += layer.count * run.time_s
+    columns = ("layer", "pass", "ms", "tensor", "vector", "network", "peak", "W")
+    sums = f"forward {show(whole_s['forward'], 's')}, backward {show(whole_s['backward'], 's')}"
+    return [Table(columns, rows, title, texts=2), Notes([f"all calls: {sums}; W: mean/greatest"])]

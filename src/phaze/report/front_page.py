@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from phaze.report.answer_words import front_facts, front_warning
+from phaze.report.numbers import gap_text
 from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered
-from phaze.report.page.search_view import gap_words
 from phaze.search.plan_words import split_words
 from phaze.units import digits
 
@@ -157,14 +157,14 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
             "figures": [(digits(one.values[at]), one.values[at], of < shown) for of, one in enumerate(columns)],
             "plans": _plans(point),
             "link": links.get(at, ""),
-            "gap": gap_words(_gap(document, point)),
+            "gap": gap_text(_gap(document, point)),
         }
         for at, point in enumerate(points)
     ]
     limits = ", ".join(f"{metric_words(name)} {value:g}" for name, value in document["within"].items())
     note = (document["cluster"] or {}).get("links")
     better = "is at least as good in all of these metrics and better in one"
-    proved = "proved" if proof["gap"] <= 0 else f"proved to {gap_words(proof['gap'])}"
+    proved = "proved" if proof["gap"] <= 0 else f"proved to {gap_text(proof['gap'])}"
     lead = f"No other design of the space {better}: {proved}."
     if proof["closed"].get("open"):
         left = f"{proof['closed']['open']:,} were not decided, for the search was stopped"
@@ -189,7 +189,7 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
         "per_page": PER_PAGE,
         "shown": shown,
         "closed": proof_rows(proof),
-        "gap": gap_words(proof["gap"]),
+        "gap": gap_text(proof["gap"]),
         "version": str(document["version"]),
     }
     scatter = {

@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
-from phaze.report.terminal import facts, paragraph, table
+from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import show
 
 COLUMNS = ("layer", "calls", "ops", "FLOP", "param.", "saved", "sent")
@@ -17,22 +14,19 @@ NOTE = (
 )
 
 
-def show_graph(console: Console, document: Mapping[str, Any]) -> None:
-    """The table of a ``phaze.graph/1`` document."""
+def graph_sections(document: Mapping[str, Any]) -> list[Section]:
+    """A ``phaze.graph/1`` document."""
     total = document["summary"]
-    ways = [f"TP {document['tensor']}", f"microbatch {document['microbatch']}"]
-    ways += [f"sequence {document['sequence']}", f"{document['attention']} attention"]
+    rank = [f"TP {document['tensor']}", f"microbatch {document['microbatch']}"]
+    rank += [f"sequence {document['sequence']}", f"{document['attention']} attention"]
     if document["sequence_parallel"]:
-        ways.append("sequence parallel")
-    console.print(f"[bold]{escape(document['name'])}[/bold]")
-    console.print(f"{', '.join(ways)}\n")
-    console.print(table(COLUMNS, [_row(layer) for layer in total["layers"]]))
-    console.print("\n[bold]The whole model, on one rank, for one microbatch[/bold]")
-    console.print(facts(_facts(total)))
-    console.print()
-    paragraph(console, NOTE)
-    for text in document["approximations"]:
-        paragraph(console, f"approximation: {text}")
+        rank.append("sequence parallel")
+    notes = [NOTE, *(f"approximation: {text}" for text in document["approximations"])]
+    return [
+        Table(COLUMNS, [_row(layer) for layer in total["layers"]], document["name"], ", ".join(rank)),
+        Figures(_totals(total), "The whole model, on one rank, for one microbatch"),
+        Notes(notes),
+    ]
 
 
 def short(value: float) -> str:
@@ -59,7 +53,7 @@ def _row(layer: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _facts(total: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _totals(total: Mapping[str, Any]) -> list[tuple[str, str]]:
     pairs = [
         ("parameters", f"{total['parameters']:,}"),
         ("forward", f"{total['forward_flops'] / 1e12:,.3f} TFLOP of matrix products"),
@@ -72,10 +66,10 @@ def _facts(total: Mapping[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
-def show_unknown(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+def unknown_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     """The operators that phaze does not know."""
     if not rows:
-        console.print("every operator of this model is known")
-        return
-    console.print(table(("unknown operator", "module", "line"), [tuple(row.values()) for row in rows], left=3))
-    console.print("\nTo add one: a row in NAMES of phaze/graph/opset.py, see docs/graph.md.")
+        return [Notes(["every operator of this model is known"])]
+    cells = [tuple(row.values()) for row in rows]
+    remedy = "To add one: a row in NAMES of phaze/graph/opset.py, see docs/graph.md."
+    return [Table(("unknown operator", "module", "line"), cells, texts=3), Notes([remedy])]

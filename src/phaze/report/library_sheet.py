@@ -1,21 +1,25 @@
-"""What is bundled, for a terminal: models, chips, clusters, stacks and technologies, all of a kind or one."""
+"""What is bundled: models, chips, clusters, stacks and technologies, all of a kind or one of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from phaze.report.terminal import facts, paragraph, table
-from phaze.units import show as with_unit
+from phaze.report.sections import Figures, Notes, Section, Table
+from phaze.units import show
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from phaze.hardware.cluster import Cluster
     from phaze.hardware.sheet import Sheet
     from phaze.hardware.stack import Stack
     from phaze.hardware.technologies import Process
 
+MODELS_NOTE = (
+    "widths: TP degrees that a search tries; shipped: bundled graphs, at any microbatch and sequence. By their sizes: "
+    "phaze graph --gpt and --llama."
+)
+CHIPS_NOTE = "mm2 and W are estimates, - where a chip names no technology; GiB and GB/s are of HBM."
 
-def show_models(console: "Console", rows: Sequence[Mapping[str, Any]]) -> None:
+
+def models_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     """Every model."""
     columns = ("model", "layers", "hidden", "parameters", "sequence", "widths", "shipped")
     cells = [
@@ -25,43 +29,39 @@ def show_models(console: "Console", rows: Sequence[Mapping[str, Any]]) -> None:
             f"{row['hidden']:,}",
             f"{row['parameters'] / 1e6:,.1f} M",
             str(row["sequence"]),
-            " ".join(map(str, row["widths"])),
-            " ".join(map(str, row["shipped_widths"])),
+            _listed(row["widths"]),
+            _listed(row["shipped_widths"]),
         )
         for row in rows
     ]
-    console.print(table(columns, cells))
-    console.print()
-    text = (
-        "widths: TP degrees that a search tries; shipped: bundled graphs, at any microbatch and sequence. "
-        "By their sizes: phaze graph --gpt and --llama."
-    )
-    paragraph(console, text)
+    return [Table(columns, cells), Notes([MODELS_NOTE])]
 
 
-def show_model(console: "Console", row: Mapping[str, Any]) -> None:
-    """One model."""
+def _listed(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def model_sections(row: Mapping[str, Any]) -> list[Section]:
+    """A model."""
     longest = "any length" if row["positions"] is None else f"at most {row['positions']:,}"
     pairs = [
         ("layers", str(row["layers"])),
         ("hidden, heads", f"{row['hidden']:,}, {row['heads']}"),
         ("parameters", f"{row['parameters']:,}"),
         ("sequence", f"{row['sequence']:,}, {'always' if row['fixed'] else longest}"),
-        ("widths searched", " ".join(map(str, row["widths"]))),
-        ("widths shipped", " ".join(map(str, row["shipped_widths"]))),
+        ("widths searched", _listed(row["widths"])),
+        ("widths shipped", _listed(row["shipped_widths"])),
     ]
     if row["experts"] is not None:
         split = ", ".join(f"{key} {value}" for key, value in row["experts"].items())
         pairs.append(("experts' split", f"{split} of 1024 devices"))
-    console.print(f"[bold]{row['name']}[/bold]\n")
-    console.print(facts(pairs))
+    return [Figures(pairs, row["name"])]
 
 
-def show_chips(console: "Console", sheets: "Sequence[Sheet]") -> None:
+def chips_sections(sheets: "Sequence[Sheet]") -> list[Section]:
     """Every chip."""
     columns = ("chip", "TFLOP/s", "tensor", "vector", "GiB", "GB/s", "mm2", "W")
-    console.print(table(columns, map(_chip_row, sheets)))
-    console.print("\nmm2 and W are estimates, - where a chip names no technology; GiB and GB/s are of HBM.")
+    return [Table(columns, [_chip_row(sheet) for sheet in sheets]), Notes([CHIPS_NOTE])]
 
 
 def _chip_row(sheet: "Sheet") -> tuple[str, ...]:
@@ -78,101 +78,90 @@ def _chip_row(sheet: "Sheet") -> tuple[str, ...]:
     )
 
 
-def show_space(console: "Console", title: str, sources: Mapping[str, str], counted: Mapping[str, int]) -> None:
+def space_sections(name: str, title: str, sources: Mapping[str, str], counts: Mapping[str, int]) -> list[Section]:
     """How many chips and parts a space has."""
-    console.print(title, style="bold", markup=False)
-    if sources:
-        console.print(facts(sorted(sources.items())))
-    console.print(
-        f"{counted['chips']:,} chips, made of {counted['tensor_parts']:,} different tensor parts "
-        f"and {counted['vector_parts']:,} vector parts"
+    note = (
+        f"{counts['chips']:,} chips, made of {counts['tensor_parts']:,} different tensor parts "
+        f"and {counts['vector_parts']:,} vector parts"
     )
+    return [Figures(sorted(sources.items()), name, title, notes=[note])]
 
 
-def show_clusters(console: "Console", clusters: "Sequence[Cluster]") -> None:
+def clusters_sections(clusters: "Sequence[Cluster]") -> list[Section]:
     """Every cluster."""
-    rows = [(c.name, c.chip or "-", c.stack, f"{c.devices:,}", " x ".join(_extent(c))) for c in clusters]
-    console.print(table(("cluster", "chip", "stack", "devices", "levels"), rows, left=3))
+    rows = [
+        (cluster.name, cluster.chip or "-", cluster.stack, f"{cluster.devices:,}", _extent(cluster))
+        for cluster in clusters
+    ]
+    return [Table(("cluster", "chip", "stack", "devices", "levels"), rows, texts=3)]
 
 
-def _extent(cluster: "Cluster") -> list[str]:
-    return [f"{level.size:,} {level.kind}" for level in cluster.levels]
+def _extent(cluster: "Cluster") -> str:
+    return " x ".join(f"{level.size:,} {level.kind}" for level in cluster.levels)
 
 
-def show_cluster(console: "Console", cluster: "Cluster", notes: str | None) -> None:
-    """One cluster: its levels."""
-    console.print(f"{cluster.name}  {cluster.title}", style="bold", markup=False)
-    usual = f"usually {cluster.chip or 'any chip'} with stack {cluster.stack}"
-    console.print(f"{cluster.devices:,} devices, {usual}\n", markup=False)
+def cluster_sections(cluster: "Cluster", notes: str | None) -> list[Section]:
+    """A cluster: its levels."""
+    usual = f"{cluster.devices:,} devices, usually {cluster.chip or 'any chip'} with stack {cluster.stack}"
     rows = [
         (
             level.name,
             level.kind,
             "x".join(map(str, level.shape)) or f"{level.size:,}",
-            with_unit(level.bandwidth_bytes_per_s, "B/s"),
-            with_unit(level.latency_s, "s"),
+            show(level.bandwidth_bytes_per_s, "B/s"),
+            show(level.latency_s, "s"),
         )
         for level in cluster.levels
     ]
-    console.print(table(("level", "kind", "joins", "a device, one way", "latency"), rows, left=2))
-    if notes:
-        console.print()
-        paragraph(console, notes)
+    levels = Table(("level", "kind", "joins", "a device, one way", "latency"), rows, texts=2)
+    return [Notes([usual], cluster.name, cluster.title), levels, *_noted(notes)]
 
 
-def show_stacks(console: "Console", stacks: "Sequence[Stack]", notes: str | None = None) -> None:
-    """Stacks, and what there is to say of one."""
+def _noted(notes: str | None) -> list[Section]:
+    return [Notes([notes])] if notes else []
+
+
+def stacks_sections(stacks: "Sequence[Stack]", notes: str | None = None) -> list[Section]:
+    """Stacks; ``notes`` are those of a single one."""
     columns = ("stack", "fusion", "optimizer", "host an op", "hidden sync", "state B")
     rows = [
         (
             stack.name,
             stack.fusion,
             stack.optimizer,
-            with_unit(stack.host_s, "s"),
+            show(stack.host_s, "s"),
             f"{stack.hidden_synchronisation:.0%}",
             f"{stack.state_bytes:g}",
         )
         for stack in stacks
     ]
-    console.print(table(columns, rows, left=3))
-    if notes:
-        console.print()
-        paragraph(console, notes)
+    return [Table(columns, rows, texts=3), *_noted(notes)]
 
 
-def show_processes(console: "Console", found: "Sequence[Process]") -> None:
+def processes_sections(processes: "Sequence[Process]") -> list[Section]:
     """Every technology."""
     columns = ("technology", "", "chips of", "MAC um2", "MAC pJ", "HBM pJ/B", "W/mm2", "wafer USD")
     rows = [
         (
-            one.name,
-            one.title,
-            one.chips_of,
-            f"{one.mac_mm2 * 1e6:,.0f}",
-            f"{one.mac_j * 1e12:.2f}",
-            f"{one.hbm_j_per_byte * 1e12:.1f}",
-            f"{one.static_w_per_mm2:.3f}",
-            f"{one.fab.wafer_usd:,.0f}",
+            process.name,
+            process.title,
+            process.chips_of,
+            f"{process.mac_mm2 * 1e6:,.0f}",
+            f"{process.mac_j * 1e12:.2f}",
+            f"{process.hbm_j_per_byte * 1e12:.1f}",
+            f"{process.static_w_per_mm2:.3f}",
+            f"{process.fab.wafer_usd:,.0f}",
         )
-        for one in found
+        for process in processes
     ]
-    console.print(table(columns, rows, left=3))
+    return [Table(columns, rows, texts=3)]
 
 
-def show_process(console: "Console", one: "Process") -> None:
-    """One technology."""
-    console.print(f"{one.name}  {one.title}\n", style="bold", markup=False)
-    console.print(facts(one.rows()))
-    if one.notes:
-        console.print()
-        paragraph(console, one.notes)
-    console.print("\nSources", style="bold")
-    console.print(facts(sorted(one.sources.items())))
-
-
-def show_named_processes(console: "Console", found: "Sequence[Process]") -> None:
+def named_processes_sections(processes: "Sequence[Process]") -> list[Section]:
     """The technologies of one name."""
-    for at, one in enumerate(found):
-        if at:
-            console.print()
-        show_process(console, one)
+    sections: list[Section] = []
+    for process in processes:
+        sections.append(Figures(process.rows(), process.name, process.title))
+        sections += _noted(process.notes)
+        sections.append(Figures(sorted(process.sources.items()), "Sources"))
+    return sections

@@ -1,70 +1,179 @@
-"""A placement in the terminal: its stages with memory bars, where the time goes, or what it would take to fit."""
+"""Plans: what one reaches, where its time goes, the memory of its stages, or what it would take to fit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-
+from phaze.evaluate.plan_tables import TERMS
+from phaze.graph.refusals import refusals
+from phaze.hardware.formats import PLAIN
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Levers, Shortage
-from phaze.report.run_sheet import part_words
-from phaze.report.terminal import bar, facts, paragraph, table
+from phaze.report.alternatives_sheet import alternatives_sections, what_if_sections
+from phaze.report.plan_text import (
+    batch_text,
+    constants_text,
+    exchange_rows,
+    flops_text,
+    idle_rows,
+    keeping_rows,
+    launch_rows,
+    left_text,
+    lever_rows,
+    mfu_text,
+    part_words,
+    rate_text,
+    shared_text,
+    training_rows,
+    unit_of,
+)
+from phaze.report.sections import Bar, Bars, Cell, Figures, Meter, Notes, Section, Table
+from phaze.search.plan_words import degree_words
 from phaze.units import show
 
-MOST_ROWS = 40
-"""Stages that fit a terminal."""
-BAR_WIDTH = 14
-"""Columns of a bar beside five others."""
+MOST_STAGES = 16
+"""Stages of a pipeline that fit a terminal; of a longer one those in the middle are left out."""
+FIT = "What would make it fit, each alone"
+
+
+def _time_bars(parts_s: Mapping[str, float], step_s: float) -> Bars:
+    rows = []
+    for name, part_s in parts_s.items():
+        share = part_s / step_s if step_s else 0.0
+        rows.append(Bar(part_words(name), part_s, show(part_s, "s"), f"{share:.1%}"))
+    return Bars(rows, "Where the time goes", scale=step_s)
+
+
+def _shown(count: int) -> list[int]:
+    """The stages that are shown: all of a short pipeline, the ends of a long one."""
+    if count <= MOST_STAGES:
+        return list(range(count))
+    return [*range(MOST_STAGES // 2), *range(count - MOST_STAGES // 2, count)]
+
+
+def _left_out(count: int) -> list[str]:
+    hidden = count - MOST_STAGES
+    return [f"({hidden} stages in the middle are not shown)"] if hidden > 0 else []
+
+
+def _stages(document: Mapping[str, Any], hbm_bytes: int) -> Table:
+    stages, rows = document["stages"], list[Sequence[Cell]]()
+    for number in _shown(len(stages)):
+        stage = stages[number]
+        share = stage["memory_bytes"] / hbm_bytes
+        rows.append(
+            (
+                str(number),
+                f"{len(stage['layers'])} layers",
+                stage["recompute"],
+                show(stage["time_s"], "s"),
+                show(stage["memory_bytes"], "B"),
+                Meter(share, "over" if share > 1 else ""),
+            )
+        )
+    columns = ("stage", "", "recompute", "time", "memory", f"of {show(hbm_bytes, 'B')}")
+    return Table(columns, rows, "Stages", notes=_left_out(len(stages)), texts=6)
+
+
+def _plan_text(document: Mapping[str, Any]) -> str:
+    """The degrees of a plan and what else it chooses."""
+    parts = [
+        f"{degree_words(document)}, {shared_text(document)}microbatch {document['microbatch']}",
+        str(document.get("family") or ""),
+        f"VPP {document['chunks']}",
+        f"ZeRO {document['zero']}" if document["zero"] else "",
+        "sequence parallel" if document["sequence_parallel"] else "",
+        f"{document['attention']} attention",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _figures(document: Mapping[str, Any]) -> Figures:
+    trust = document["constants"]
+    band = f" (± {trust['band']:.0%}, {trust['basis']} constants)" if trust["band"] else f" ({trust['basis']})"
+    rate = constants_text(trust)
+    rows = [
+        ("step time", f"{show(document['batch_s'], 's')}{band}"),
+        *([("GEMM rate", rate)] if rate else []),
+        ("global batch", batch_text(document)),
+        (unit_of(document), rate_text(document)),
+        ("cluster", document["cluster"]["label"]),
+        ("MFU, HFU", mfu_text(document)),
+        *idle_rows(document),
+        ("plan", _plan_text(document)),
+        *keeping_rows(document),
+        *exchange_rows(document),
+        ("memory left", left_text(document["memory_left"])),
+        *training_rows(document.get("training_run")),
+        *launch_rows(document),
+    ]
+    return Figures(rows, notes=[f"note: {flops_text(document, str(document.get('precision') or PLAIN))}"])
+
+
+def _missing(document: Mapping[str, Any]) -> list[Section]:
+    """What a given plan lacks, and what would make it fit."""
+    shortage = document.get("shortage")
+    if shortage is None:
+        return []
+    terms = ", ".join(f"{name.replace('_', ' ')} {show(shortage['terms'][name], 'B')}" for name in TERMS)
+    missing = show(shortage["missing_bytes"], "B")
+    sentence = f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}."
+    rows = lever_rows(shortage.get("levers") or {})
+    return [Notes([sentence]), *([Figures(rows, FIT)] if rows else [])]
+
+
+def planned_sections(document: Mapping[str, Any], hbm_bytes: int) -> list[Section]:
+    """A plan (``phaze.plan/1``), with its alternatives and other jobs where they were planned."""
+    warnings = [f"Warning: {note}." for note in refusals(document["approximations"])]
+    notes = [f"note: {document['cluster']['links']}"] if document["cluster"]["links"] else []
+    notes += [f"approximation: {note}" for note in document["approximations"] if not refusals([note])]
+    sections: list[Section] = [
+        *([Notes(warnings)] if warnings else []),
+        _figures(document),
+        _time_bars(document["breakdown"], document["batch_s"]),
+        _stages(document, hbm_bytes),
+        *_missing(document),
+        *([Notes(notes)] if notes else []),
+    ]
+    if document.get("alternatives") is not None:
+        sections += [*alternatives_sections(document), *what_if_sections(document)]
+    return sections
 
 
 def _span(ids: tuple[int, ...]) -> str:
     """``(1, 2, 3, 7)`` as ``1..3, 7``, cut to what a column holds."""
     parts: list[list[int]] = []
-    for id_ in ids:
-        if parts and id_ == parts[-1][-1] + 1:
-            parts[-1].append(id_)
+    for number in ids:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
         else:
-            parts.append([id_])
+            parts.append([number])
     text = ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}..{part[-1]}" for part in parts)
     return text if len(text) <= 18 else f"{text[:15]}..."
 
 
-def _rows(stages: tuple[Stage, ...], hbm_bytes: float) -> Iterator[tuple[str, ...]]:
-    cut = len(stages) > MOST_ROWS
-    for number, stage in enumerate(stages, start=1):
-        if cut and MOST_ROWS // 2 < number <= len(stages) - MOST_ROWS // 2:
-            if number == MOST_ROWS // 2 + 1:
-                yield ("...", "", "", "", "", "", "")
-            continue
+def _placed_stages(stages: tuple[Stage, ...], hbm_bytes: float) -> Table:
+    rows: list[Sequence[Cell]] = []
+    for index in _shown(len(stages)):
+        stage = stages[index]
         need = stage.memory.total_bytes
-        yield (
-            str(number),
-            _span(stage.layers),
-            bar(need / hbm_bytes, BAR_WIDTH),
-            show(need, "B"),
-            str(stage.devices),
-            stage.recompute,
-            show(stage.time_s, "s"),
+        rows.append(
+            (
+                str(index + 1),
+                _span(stage.layers),
+                stage.recompute,
+                Meter(need / hbm_bytes),
+                show(need, "B"),
+                str(stage.devices),
+                show(stage.time_s, "s"),
+            )
         )
+    columns = ("stage", "layers", "recompute", f"of {show(hbm_bytes, 'B')}", "memory", "devices", "time")
+    return Table(columns, rows, notes=_left_out(len(stages)), texts=4)
 
 
-def _show_stages(console: Console, stages: tuple[Stage, ...], hbm_bytes: float) -> None:
-    columns = ("stage", "layers", f"of {show(hbm_bytes, 'B')}", "memory", "devices", "recompute", "time")
-    console.print(table(columns, _rows(stages, hbm_bytes), left=3))
-
-
-def _show_breakdown(console: Console, plan: Plan) -> None:
-    console.print("\n[bold]Where the time goes[/bold]")
-    parts = {name.removesuffix("_s"): value for name, value in asdict(plan.breakdown).items() if value > 0}
-    for name, value in parts.items():
-        share = value / plan.batch_s if plan.batch_s else 0.0
-        line = f"  {part_words(name):<26}{bar(share, 30)} {show(value, 's'):>10} {share:>5.1%}"
-        console.print(line, markup=False)
-
-
-def _inside(plan: Plan) -> str:
+def _order(plan: Plan) -> str:
     texts = {
         "": "",
         "pipeline": ", the stages of a replica adjacent",
@@ -73,21 +182,22 @@ def _inside(plan: Plan) -> str:
     return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
 
 
-def _show_plan(console: Console, path: str, problem: Problem, plan: Plan) -> None:
+def _placed(path: str, problem: Problem, plan: Plan) -> list[Section]:
     used = plan.data * sum(stage.devices for stage in plan.stages)
     proof = "nothing is faster" if plan.lower_bound_s >= plan.batch_s else f"not below {show(plan.lower_bound_s, 's')}"
     rounds = -(-problem.microbatches // plan.data)
-    console.print(f"[bold]{escape(path)}[/bold]")
     rows = [
         ("step time", f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})"),
-        ("plan", f"TP {plan.tensor}, PP {len(plan.stages)}, DP {plan.data}{_inside(plan)}"),
+        ("plan", f"TP {plan.tensor}, PP {len(plan.stages)}, DP {plan.data}{_order(plan)}"),
         ("devices", f"{used:,} of {problem.devices:,}"),
         ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a replica"),
     ]
-    console.print(facts(rows))
-    console.print()
-    _show_stages(console, plan.stages, problem.hbm_bytes)
-    _show_breakdown(console, plan)
+    parts_s = {name: part_s for name, part_s in asdict(plan.breakdown).items() if part_s > 0}
+    return [
+        Figures(rows, path),
+        _placed_stages(plan.stages, problem.hbm_bytes),
+        _time_bars(parts_s, plan.batch_s),
+    ]
 
 
 def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
@@ -107,22 +217,23 @@ def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
         yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"
 
 
-def show_shortage(console: Console, path: str, shortage: Shortage, tried: bool = False) -> None:
-    """Print why nothing fits and what would; ``tried``: every lever was tried out on traced layers."""
-    console.print(f"[bold]{escape(path)}[/bold]")
-    paragraph(console, f"{shortage.sentence}.")
+def shortage_sections(title: str, shortage: Shortage, tried: bool = False) -> list[Section]:
+    """Why nothing fits and what would; ``tried``: every lever was tried out on traced layers."""
+    sections: list[Section] = [Notes([f"{shortage.sentence}."], title)]
     stage = shortage.tightest
     if stage is not None:
-        rows = [(name.replace("_", " "), show(value, "B")) for name, value in asdict(stage.memory).items() if value]
-        console.print(f"\n[bold]Its fullest stage[/bold], layers {_span(stage.layers)}")
-        console.print(facts(rows))
-    console.print("\n[bold]What would make it fit, each alone[/bold]")
-    console.print(facts(_lever_rows(shortage.levers, tried)))
+        memory = asdict(stage.memory).items()
+        rows = [(name.replace("_", " "), show(need, "B")) for name, need in memory if need]
+        sections.append(Figures(rows, "Its fullest stage", f"layers {_span(stage.layers)}"))
+    return [*sections, Figures(list(_lever_rows(shortage.levers, tried)), FIT)]
 
 
-def show_answer(console: Console, path: str, problem: Problem, found: Plan | Shortage) -> None:
-    """Print a plan or a shortage."""
-    if isinstance(found, Shortage):
-        show_shortage(console, path, found)
-    else:
-        _show_plan(console, path, problem, found)
+def place_sections(answers: Sequence[tuple[str, Problem, Plan | Shortage]]) -> list[Section]:
+    """Plans or shortages of profiles, each under its path."""
+    sections: list[Section] = []
+    for path, problem, answer in answers:
+        if isinstance(answer, Shortage):
+            sections += shortage_sections(path, answer)
+        else:
+            sections += _placed(path, problem, answer)
+    return sections

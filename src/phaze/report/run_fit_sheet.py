@@ -1,11 +1,10 @@
-"""What a measured run determined, in the terminal."""
+"""What a measured run determined."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-
-from phaze.report.terminal import facts, paragraph, signed, table
+from phaze.report.numbers import signed
+from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import show
 
 DRAWN = "A plan's timeline is an estimate unless you drew it from a run: what is fitted to it is no measurement."
@@ -15,47 +14,51 @@ def _seconds(value: float | None) -> str:
     return "" if value is None else show(value, "s")
 
 
-def show_run_fit(console: Console, document: Mapping[str, Any]) -> None:
-    """Print a fit: what was measured, what it determined, what not and why."""
-    measured, step = document["measured"], document["step_s"]
-    console.print(
-        facts(
-            [
-                ("step", f"{show(step['measured'], 's')} {'drawn' if measured['kind'] == 'plan' else 'measured'}"),
-                ("before", f"{show(step['before'], 's')}, {signed(step['before'] / step['measured'] - 1)}"),
-                ("fitted", f"{show(step['fitted'], 's')}, {signed(step['fitted'] / step['measured'] - 1)}"),
-            ]
+def _steps(document: Mapping[str, Any]) -> Figures:
+    step, drawn = document["step_s"], document["measured"]["kind"] == "plan"
+    rows = [("step", f"{show(step['measured'], 's')} {'drawn' if drawn else 'measured'}")]
+    for name in ("before", "fitted"):
+        rows.append((name, f"{show(step[name], 's')}, {signed(step[name] / step['measured'] - 1)}"))
+    return Figures(rows)
+
+
+def _classes(measured: Mapping[str, Any]) -> Table:
+    rows = [
+        (name, _seconds(times["measured"]), _seconds(times["predicted"])) for name, times in measured["seconds"].items()
+    ]
+    notes = []
+    if measured["unknown_share"]:
+        names = ", ".join(f"{kernel['name']} ({kernel['share']:.1%})" for kernel in measured["unknown"])
+        notes.append(f"{measured['unknown_share']:.1%} of kernel time has unknown names: {names}.")
+    return Table(("", "measured", "phaze"), rows, "Seconds a step by class of kernel", notes=notes)
+
+
+def _fitted(document: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            fit["file"],
+            fit["key"],
+            "" if fit["before"] is None else f"{fit['before']:.4g}",
+            f"{fit['value']:.4g}",
+            fit["how"],
         )
-    )
+        for fit in document["fitted"]
+    ]
+    return Table(("file", "key", "before", "now", "from"), rows, "Fitted", texts=2)
+
+
+def run_fit_sections(document: Mapping[str, Any]) -> list[Section]:
+    """What was measured, what it determined, what not and why."""
+    measured = document["measured"]
+    sections: list[Section] = [_steps(document)]
     if measured["kind"] == "plan":
-        console.print()
-        paragraph(console, DRAWN)
+        sections.append(Notes([DRAWN]))
     if "seconds" in measured:
-        console.print("\n[bold]Seconds a step by class of kernel[/bold]")
-        rows = [
-            (name, _seconds(each["measured"]), _seconds(each["predicted"]))
-            for name, each in measured["seconds"].items()
-        ]
-        console.print(table(("", "measured", "phaze"), rows, left=1))
-        if measured["unknown_share"]:
-            names = ", ".join(f"{each['name']} ({each['share']:.1%})" for each in measured["unknown"])
-            paragraph(console, f"{measured['unknown_share']:.1%} of kernel time has unknown names: {names}.")
+        sections.append(_classes(measured))
     if document["fitted"]:
-        console.print("\n[bold]Fitted[/bold]")
-        cells = [
-            (
-                each["file"],
-                each["key"],
-                "" if each["before"] is None else f"{each['before']:.4g}",
-                f"{each['value']:.4g}",
-                each["how"],
-            )
-            for each in document["fitted"]
-        ]
-        console.print(table(("file", "key", "before", "now", "from"), cells, left=2))
+        sections.append(_fitted(document))
     if document["undetermined"]:
-        console.print("\n[bold]Not determined[/bold]")
-        for each in document["undetermined"]:
-            paragraph(console, f"{each['key']}: {each['reason']}.")
-    for kind, path in document["files"].items():
-        console.print(f"{kind}: {path}", markup=False, highlight=False)
+        lines = [f"{missing['key']}: {missing['reason']}." for missing in document["undetermined"]]
+        sections.append(Notes(lines, "Not determined"))
+    files = [f"{kind}: {path}" for kind, path in document["files"].items()]
+    return [*sections, *([Notes(files, verbatim=True)] if files else [])]

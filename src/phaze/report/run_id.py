@@ -11,9 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from phaze.documents import dumps
+from phaze.report.sections import Notes
 from phaze.search.finished import run_id_in
 
 POINTS, SWEEP = "points", "sweep.json"
@@ -35,16 +34,6 @@ def answer_id(document: Mapping[str, Any]) -> str:
     return sha256(dumps(document).encode()).hexdigest()
 
 
-def _show(console: Console, found: str | None) -> None:
-    if found is not None:
-        console.print(f"Run id: {found}", markup=False, highlight=False, soft_wrap=True)
-
-
-def show_run_id(console: Console, folder: Path) -> None:
-    """A line with the id of what a folder holds; none where it has no certificate."""
-    _show(console, id_in(folder))
-
-
-def show_answer_id(console: Console, document: Mapping[str, Any]) -> None:
-    """A line with the id of an answer that is a document alone."""
-    _show(console, answer_id(document))
+def id_notes(run_id: str | None) -> list[Notes]:
+    """A line with an id; none where nothing is certified."""
+    return [] if run_id is None else [Notes([f"Run id: {run_id}"], verbatim=True)]

@@ -1,9 +1,7 @@
-"""A search for the terminal: the line that is live while it runs, and its answer."""
+"""A search: the line that is live while it runs, and its answer."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
 
 from phaze.hardware.formats import PLAIN
 from phaze.report.answer_words import (
@@ -15,8 +13,7 @@ from phaze.report.answer_words import (
     shipped_words,
     warning_words,
 )
-from phaze.report.progress import Progress
-from phaze.report.run_sheet import (
+from phaze.report.plan_text import (
     batch_text,
     exchange_rows,
     flops_text,
@@ -27,7 +24,8 @@ from phaze.report.run_sheet import (
     rate_text,
     training_rows,
 )
-from phaze.report.terminal import bar, facts, paragraph, table
+from phaze.report.progress import Progress
+from phaze.report.sections import Cell, Figures, Meter, Notes, Section, Table
 from phaze.search.plan_words import degree_words, recompute_words, shared_words
 from phaze.units import show
 
@@ -59,26 +57,27 @@ def _stages(plan: Mapping[str, Any]) -> str:
     return ", ".join([*words, f"{shown} layers a stage" if len(sizes) == 1 else f"layers by stage {shown}"])
 
 
-def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> str:
+def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> Meter:
     need = max(float(stage["memory_bytes"]) for stage in plan["stages"])
-    return f"{bar(need / hbm_bytes, 20)}| {need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
+    return Meter(need / hbm_bytes, f"{need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage")
 
 
 def _cores(chip: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a chip is made of: cores, or clusters at the clock that they hold."""
-    own = chip.get("clusters")
-    if own is None:
+    clusters = chip.get("clusters")
+    if clusters is None:
         return [
             ("tensor cores", f"{chip['tensor_cores']} of {chip['rows']} x {chip['columns']}"),
             ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
         ]
-    arrays = f"{own['arrays']} arrays of {chip['rows']} x {chip['columns']} and {chip['lanes']} lanes"
-    held, most = chip["clock_hz"] / 1e9, own["clock_hz"] / 1e9
+    arrays = f"{clusters['arrays']} arrays of {chip['rows']} x {chip['columns']} and {chip['lanes']} lanes"
+    held, most = chip["clock_hz"] / 1e9, clusters["clock_hz"] / 1e9
     return [
-        ("clusters", f"{own['count']} of {arrays}, {own['built']} built"),
-        ("registers", f"{show(own['register_bytes'], 'B')} a cluster, operands {show(own['operand_bytes'], 'B')}"),
+        ("clusters", f"{clusters['count']} of {arrays}, {clusters['built']} built"),
+        ("registers", f"{show(clusters['register_bytes'], 'B')} a cluster"),
+        ("operands", f"{show(clusters['operand_bytes'], 'B')} a cluster"),
         ("clock", f"{held:.2f} of {most:.2f} GHz held at {chip['design_power_w']:.0f} W"),
-        ("HBM stacks", f"{own['hbm_stacks']}, on a die of {own['die_mm2']:.0f} mm2"),
+        ("HBM stacks", f"{clusters['hbm_stacks']}, on a die of {clusters['die_mm2']:.0f} mm2"),
     ]
 
 
@@ -88,67 +87,66 @@ def _peak(chip: Mapping[str, Any]) -> str:
     return f"{show(chip['peak_flops'], 'FLOP/s')} at {show(rated_hz, 'Hz')}"
 
 
-def show_result(console: Console, result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> None:
-    """Print the answer of a search; ``work`` says what it took, ``page`` whether there is one."""
-    chip, proof = result["chip"], result["certificate"]
-    console.print(f"[bold]{chip['name']}[/bold]")
-    console.print(
-        facts(
-            [
-                *_cores(chip),
-                ("global buffer", show(chip["global_buffer_bytes"], "B")),
-                ("HBM", show(chip["hbm_bytes"], "B")),
-                ("area", show(chip["area_mm2"], "mm2")),
-                ("cost", f"manufactured for {show(chip['making_usd'], 'USD')} with its HBM"),
-                ("peak", _peak(chip)),
-                ("density", density_words(result)),
-                ("densest shipped", shipped_words(result)),
-                ("process", result["setting"]["process"]),
-                ("network", network_words(result)),
-                ("job", job_words(result)),
-                ("times", basis_words(result)),
-            ]
-        )
-    )
-    if (result.get("cluster") or {}).get("links"):
-        paragraph(console, f"note: {result['cluster']['links']}")
-    if warning_words(result):
-        console.print()
-        paragraph(console, warning_words(result))
-    for model in result["models"]:
-        console.print(f"\n[bold]{model['name']}[/bold]")
-        console.print(
-            facts(
-                [
-                    ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
-                    ("tokens", rate_text(model)),
-                    ("MFU, HFU", mfu_text(model)),
-                    *idle_rows(model),
-                    ("global batch", batch_text(model)),
-                    ("step time", show(model["batch_s"], "s")),
-                    ("energy", f"{show(model['energy_j'], 'J')} a step, {show(model['power_w'], 'W')} a device"),
-                    ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
-                    ("plan", _stages(model["plan"])),
-                    *keeping_rows({**model, "data": model["plan"]["data"]}),
-                    *exchange_rows(model),
-                    ("memory", _fullest(model["plan"], float(chip["hbm_bytes"]))),
-                    *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),
-                    *training_rows(model.get("training_run")),
-                ]
-            )
-        )
-        for note in (flops_text(model, result["setting"].get("precision", PLAIN)), *model.get("notes", ())):
-            paragraph(console, f"note: {note}")
-    if "regrets" in result["objective"]:
-        console.print("\n[bold]Regret[/bold] against each model's own best chip")
-        names = [model["name"] for model in result["models"]]
-        regrets = zip(names, result["objective"]["regrets"], strict=True)
-        console.print(facts([(name, f"{regret:.2%}") for name, regret in regrets]))
-    console.print("\n[bold]Certificate[/bold]")
-    rows = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
-    console.print(table(("excluded by", "chips"), rows))
-    console.print(f"Nothing in the space is better by more than {proof['gap']:.2g} of the score.", markup=False)
-    paragraph(console, near_words(result))
-    if work:
-        console.print(work, markup=False)
-    console.print(f"The run: {folder}" + (f"; its page: {folder}/report.html" if page else ""), markup=False)
+def _chip(result: Mapping[str, Any]) -> Figures:
+    chip, links = result["chip"], (result.get("cluster") or {}).get("links")
+    rows = [
+        *_cores(chip),
+        ("global buffer", show(chip["global_buffer_bytes"], "B")),
+        ("HBM", show(chip["hbm_bytes"], "B")),
+        ("area", show(chip["area_mm2"], "mm2")),
+        ("cost", f"manufactured for {show(chip['making_usd'], 'USD')} with its HBM"),
+        ("peak", _peak(chip)),
+        ("density", density_words(result)),
+        ("densest shipped", shipped_words(result)),
+        ("process", result["setting"]["process"]),
+        ("network", network_words(result)),
+        ("job", job_words(result)),
+        ("times", basis_words(result)),
+    ]
+    return Figures(rows, chip["name"], notes=[f"note: {links}"] if links else [])
+
+
+def _model(result: Mapping[str, Any], model: Mapping[str, Any]) -> Figures:
+    rows: list[tuple[str, Cell]] = [
+        ("throughput", f"{model['throughput_per_s']:,.6g} sequences/s"),
+        ("tokens", rate_text(model)),
+        ("MFU, HFU", mfu_text(model)),
+        *idle_rows(model),
+        ("global batch", batch_text(model)),
+        ("step time", show(model["batch_s"], "s")),
+        ("energy", f"{show(model['energy_j'], 'J')} a step, {show(model['power_w'], 'W')} a device"),
+        ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
+        ("plan", _stages(model["plan"])),
+        *keeping_rows({**model, "data": model["plan"]["data"]}),
+        *exchange_rows(model),
+        ("memory", _fullest(model["plan"], float(result["chip"]["hbm_bytes"]))),
+        *([("memory left", left_text(model["memory_left"]))] if "memory_left" in model else []),
+        *training_rows(model.get("training_run")),
+    ]
+    notes = [flops_text(model, result["setting"].get("precision", PLAIN)), *model.get("notes", ())]
+    return Figures(rows, model["name"], notes=[f"note: {note}" for note in notes])
+
+
+def _regrets(result: Mapping[str, Any]) -> list[Section]:
+    if "regrets" not in result["objective"]:
+        return []
+    names = [model["name"] for model in result["models"]]
+    rows = [(name, f"{regret:.2%}") for name, regret in zip(names, result["objective"]["regrets"], strict=True)]
+    return [Figures(rows, "Regret", "against each model's own best chip")]
+
+
+def result_sections(result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> list[Section]:
+    """The answer of a search; ``work`` says what it took, ``page`` whether there is one."""
+    proof, warning = result["certificate"], warning_words(result)
+    excluded = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
+    sentence = f"Nothing in the space is better by more than {proof['gap']:.2g} of the score."
+    notes = [sentence, near_words(result), *([work] if work else [])]
+    places = [f"The run: {folder}", *([f"Its page: {folder}/report.html"] if page else [])]
+    return [
+        _chip(result),
+        *([Notes([warning])] if warning else []),
+        *(_model(result, model) for model in result["models"]),
+        *_regrets(result),
+        Table(("excluded by", "chips"), excluded, "Certificate", notes=notes),
+        Notes(places, verbatim=True),
+    ]

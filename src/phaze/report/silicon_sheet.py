@@ -1,53 +1,57 @@
-"""Chips of clusters beside published figures, in the terminal."""
+"""Chips compared with published figures: area, power, sustained rate and clock."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import refusal
 from phaze.hardware.dies import Comparison
-from phaze.report.terminal import signed, table
+from phaze.report.numbers import signed
+from phaze.report.sections import Section, Table
 from phaze.validate.silicon import SiliconCheck, SiliconRow, full_power_w, large_product_share
 
 FIGURES = (("area", "Area, mm2", 1.0), ("power", "Power, W", 1.0), ("rate", "Sustained rate, TFLOP/s", 1e-12))
 
 
-def show_silicon(console: Console, check: SiliconCheck) -> None:
-    """Every figure beside ours, then the clock that every chip holds."""
+def silicon_sections(check: SiliconCheck, areas: Sequence[Comparison], powers: Sequence[Comparison]) -> list[Section]:
+    """Every figure, the clock that every chip of clusters holds, and chips of cores."""
+    sections: list[Section] = []
     for figure, title, scale in FIGURES:
         rows = [row for row in check.rows if row.figure == figure]
-        console.print(f"[bold]{title}[/bold]")
-        console.print(table(("", "part", "basis", "ours", "published", "error"), [_cells(r, scale) for r in rows], 3))
-        _median(console, rows)
-    console.print("[bold]Clock under the power limit[/bold]")
-    heads = ("", "full W", "limit W", "held GHz", "of", "utilisation", "")
-    console.print(table(heads, [_clock(chip) for chip in check.chips]))
+        cells = [_cells(row, scale) for row in rows]
+        columns = ("", "part", "basis", "ours", "published", "error")
+        sections.append(Table(columns, cells, title, notes=_medians(rows), texts=3))
+    clock_columns = ("", "full W", "limit W", "held GHz", "of", "utilisation", "")
+    clocks = Table(clock_columns, [_clock(chip) for chip in check.chips], "Clock under the power limit")
+    cores = [_comparison("Area, mm2", areas), _comparison("TDP, W", powers)]
+    return [*sections, clocks, *cores]
+
+
+def _error(error: float, upper_bound: bool) -> str:
+    if upper_bound:
+        return "within" if error <= 0 else "above"
+    return signed(error)
 
 
 def _cells(row: SiliconRow, scale: float) -> tuple[str, ...]:
-    bound = "within" if row.error <= 0 else "above"
     return (
         row.chip,
         row.part.replace("_", " "),
         row.basis if row.seen else "unseen",
         f"{row.predicted * scale:.0f}",
         f"{'< ' if row.upper_bound else ''}{row.published * scale:.0f}",
-        bound if row.upper_bound else signed(row.error),
+        _error(row.error, row.upper_bound),
     )
 
 
-def _median(console: Console, rows: Sequence[SiliconRow]) -> None:
-    judged = [r for r in rows if r.basis == "predicted" and r.part == "total" and not r.upper_bound]
-    if judged:
-        seen = [abs(r.error) for r in judged if r.seen]
-        unseen = [abs(r.error) for r in judged if not r.seen]
-        text = f"median error of what is predicted: {median(seen):.1%}" if seen else ""
-        text += f"; of chips added after the constants were frozen: {median(unseen):.1%}" if unseen else ""
-        console.print(text.lstrip("; "), markup=False)
-    console.print()
+def _medians(rows: Sequence[SiliconRow]) -> list[str]:
+    judged = [row for row in rows if row.basis == "predicted" and row.part == "total" and not row.upper_bound]
+    seen = [abs(row.error) for row in judged if row.seen]
+    unseen = [abs(row.error) for row in judged if not row.seen]
+    parts = [f"median error of what is predicted: {median(seen):.1%}"] if seen else []
+    parts += [f"of chips added after the constants were frozen: {median(unseen):.1%}"] if unseen else []
+    return ["; ".join(parts)] if parts else []
 
 
 def _clock(chip: Chip) -> tuple[str, ...]:
@@ -63,8 +67,27 @@ def _clock(chip: Chip) -> tuple[str, ...]:
     )
 
 
-def show_rediscovery(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The best chip within the area and power of each real one, beside it."""
+def _comparison(title: str, rows: Sequence[Comparison]) -> Table:
+    cells = [
+        (
+            row.subject,
+            row.component.replace("_", " "),
+            row.basis,
+            f"{row.predicted:.1f}",
+            f"{'< ' if row.upper_bound else ''}{row.published:.1f}",
+            _error(row.error, row.upper_bound),
+        )
+        for row in rows
+    ]
+    judged = [abs(row.error) for row in rows if row.basis == "predicted" and not row.upper_bound]
+    totals = [abs(row.error) for row in rows if row.component == "total" and row.basis == "predicted"]
+    note = f"median error of the predicted {'totals' if totals else 'figures'}: {median(totals or judged):.0%}"
+    columns = ("", "component", "basis", "ours", "published", "error")
+    return Table(columns, cells, f"Chips of version 1: {title}", notes=[note], texts=3)
+
+
+def rediscovery_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+    """The best chip within the area and power of each real one."""
     cells = [
         (
             row["chip"],
@@ -78,34 +101,10 @@ def show_rediscovery(console: Console, rows: Sequence[Mapping[str, Any]]) -> Non
         )
         for row in rows
     ]
-    heads = ("budget of", "model", "best chip", "ratio", "TFLOP/s a mm2", "shipped", "clusters", "own TDP")
-    console.print(table(heads, cells, left=3))
-    said = (
+    columns = ("budget of", "model", "best chip", "ratio", "TFLOP/s a mm2", "shipped", "clusters", "own TDP")
+    note = (
         "best chip: clusters x arrays x rows x columns, lanes of a cluster; ratio: its throughput over the real chip's "
         "under the same model; shipped: the densest of its process; own TDP: the model accepts the real chip at it. "
         f"Certified to {max(row['gap'] for row in rows):.1%}."
     )
-    console.print(said, markup=False)
-
-
-def show_comparisons(console: Console, title: str, rows: Sequence[Comparison]) -> None:
-    """Chips of version 1 beside published figures."""
-    cells = [
-        (
-            row.subject,
-            row.component.replace("_", " "),
-            row.basis,
-            f"{row.predicted:.1f}",
-            f"{'< ' if row.upper_bound else ''}{row.published:.1f}",
-            ("within" if row.error <= 0 else "above") if row.upper_bound else signed(row.error),
-        )
-        for row in rows
-    ]
-    console.print(f"[bold]{title}[/bold]")
-    console.print(table(("", "component", "basis", "ours", "published", "error"), cells, left=3))
-    judged = [abs(row.error) for row in rows if row.basis == "predicted" and not row.upper_bound]
-    totals = [abs(row.error) for row in rows if row.component == "total" and row.basis == "predicted"]
-    told = totals if totals else judged
-    console.print(
-        f"median error of the predicted {'totals' if totals else 'figures'}: {median(told):.0%}", markup=False
-    )
+    return [Table(columns, cells, notes=[note], texts=3)]

@@ -11,8 +11,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
+from phaze.report.numbers import gap_text
 from phaze.report.page.render import rendered
-from phaze.report.page.search_view import gap_words
 from phaze.units import Unit, digits, show
 
 WIDTH, HEIGHT = 960, 420
@@ -151,7 +151,7 @@ def _rows(document: Mapping[str, Any], pages: Mapping[int, str]) -> list[dict[st
         for model in point["models"]:
             rate = model["throughput_per_s"]
             own = {"letter": str(letters[at]), "chip": str(point["chip"]), "model": str(model["name"]), "rate": rate}
-            more = {"shown": digits(rate), "plan": str(model["plan"]), "gap": gap_words(float(point["gap"]))}
+            more = {"shown": digits(rate), "plan": str(model["plan"]), "gap": gap_text(float(point["gap"]))}
             rows.append({**base, **own, **more})
     return rows
 

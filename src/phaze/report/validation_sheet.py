@@ -1,4 +1,4 @@
-"""Published runs beside ours in the terminal: a line for every set, or for every row of some."""
+"""Published runs compared with predictions: a row for every set, or for every run of some."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,8 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from rich.console import Console
-
-from phaze.report.terminal import paragraph, table
+from phaze.report.numbers import percent, signed_percent
+from phaze.report.sections import Notes, Section, Table
 from phaze.units import Unit, show
 from phaze.validate.best import Beside, plan_of
 from phaze.validate.compare import Compared, Quantity, wrong_choices
@@ -19,25 +18,17 @@ NAMES: Mapping[Quantity, str] = MappingProxyType(
 )
 
 
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.1%}".replace("%", " %")
-
-
-def _signed(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:+.1f} %"
-
-
 def _figures(name: str, score: Score) -> tuple[str, ...]:
     rank = "" if score.rank is None else f"{score.rank:.2f}"
     return (
         name,
         str(score.rows),
-        _share(score.median),
-        _share(score.nine_tenths),
-        _signed(score.bias),
-        _signed(score.worst),
+        percent(score.median),
+        percent(score.nine_tenths),
+        signed_percent(score.bias),
+        signed_percent(score.worst),
         rank,
-        _share(score.regret),
+        percent(score.regret),
     )
 
 
@@ -45,41 +36,42 @@ def _between(ends: tuple[float, float] | None, form: str) -> str:
     return "" if ends is None else " to ".join(form.format(end) for end in ends)
 
 
-def _show_order(console: Console, compared: Sequence[Compared]) -> None:
+def _order(compared: Sequence[Compared]) -> list[Section]:
     """How plans of one job are ordered, with intervals, where there are jobs of several plans."""
     cells = []
-    for one in compared:
-        found = one.scores.get(("seconds", False))
-        if found is None or found.regret_interval is None:
+    for dataset in compared:
+        score = dataset.scores.get(("seconds", False))
+        if score is None or score.regret_interval is None:
             continue
-        wrong = f"{len(wrong_choices(one.predictions))} of {found.jobs}"
-        rank = "" if found.rank is None else f"{found.rank:.2f}"
-        ends = _between(found.rank_interval, "{:.2f}"), _between(found.regret_interval, "{:.1%}")
-        cells.append((one.name, wrong, rank, ends[0], _share(found.regret), ends[1]))
-    if cells:
-        console.print("[bold]Order of plans in groups of equal job[/bold]")
-        console.print(table(("", "best missed", "rank", "80 % of draws", "regret", "80 % of draws"), cells))
-        console.print()
+        wrong = f"{len(wrong_choices(dataset.predictions))} of {score.jobs}"
+        rank = "" if score.rank is None else f"{score.rank:.2f}"
+        ranks, regrets = _between(score.rank_interval, "{:.2f}"), _between(score.regret_interval, "{:.1%}")
+        cells.append((dataset.name, wrong, rank, ranks, percent(score.regret), regrets))
+    columns = ("", "best missed", "rank", "80 % of draws", "regret", "80 % of draws")
+    return [Table(columns, cells, "Order of plans in groups of equal job")] if cells else []
 
 
-def show_scores(console: Console, compared: Sequence[Compared]) -> None:
-    """One table for each quantity, rows with free choices apart."""
+def _left_out(compared: Sequence[Compared]) -> list[str]:
+    lines = []
+    for dataset in compared:
+        total = len(dataset.predictions) + len(dataset.left_out)
+        for reason, count in Counter(reason for _, reason in dataset.left_out).items():
+            lines.append(f"{dataset.name}: {count} of {total} rows left out, precision {reason}.")
+    return lines
+
+
+def scores_sections(compared: Sequence[Compared]) -> list[Section]:
+    """A table for each quantity, rows with free choices in one of their own."""
     columns = ("", "rows", "median", "90th", "bias", "worst", "rank", "regret")
+    sections: list[Section] = []
     for quantity, title in NAMES.items():
         for free in (False, True):
-            cells = [
-                _figures(one.name, found) for one in compared if (found := one.scores.get((quantity, free))) is not None
-            ]
-            if cells:
-                said = ", the best of what the rows leave open" if free else ""
-                console.print(f"[bold]{title}{said}[/bold]")
-                console.print(table(columns, cells))
-                console.print()
-    _show_order(console, compared)
-    for one in compared:
-        for reason, count in Counter(reason for _, reason in one.left_out).items():
-            of = len(one.predictions) + len(one.left_out)
-            paragraph(console, f"{one.name}: {count} of {of} rows left out, precision {reason}.")
+            scores = [(dataset.name, dataset.scores.get((quantity, free))) for dataset in compared]
+            cells = [_figures(name, score) for name, score in scores if score is not None]
+            caption = "the best of what the rows leave open" if free else ""
+            sections += [Table(columns, cells, title, caption)] if cells else []
+    lines = _left_out(compared)
+    return [*sections, *_order(compared), *([Notes(lines)] if lines else [])]
 
 
 def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:
@@ -92,42 +84,48 @@ def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:
     return f"{text} {plan.get('recompute', 'none')}{marks.get('recompute', '')}{spread}"
 
 
-def show_rows(console: Console, compared: Sequence[Compared]) -> None:
-    """Every row of every set; a star marks what the row does not state."""
-    for one in compared:
-        console.print(f"[bold]{one.title}[/bold]", markup=True)
-        for quantity in NAMES:
-            rows = [found for found in one.predictions if getattr(found.row, quantity) is not None]
-            if not rows:
-                continue
+def runs_sections(compared: Sequence[Compared], every: bool) -> list[Section]:
+    """The scores of all sets, below every row where those are wanted; a star marks what a row does not state."""
+    sections: list[Section] = []
+    for dataset in compared if every else ():
+        for quantity, name in NAMES.items():
+            rows = [run for run in dataset.predictions if getattr(run.row, quantity) is not None]
             unit: Unit = "s" if quantity == "seconds" else "B"
             cells = [
                 (
-                    found.row.id,
-                    _plan({**found.row.run["plan"], **found.chosen}, found.row.free),
-                    show(getattr(found.row, quantity), unit),
-                    show(getattr(found, quantity), unit),
-                    _signed(found.error if quantity == "seconds" else found.memory_error),
+                    run.row.id,
+                    _plan({**run.row.run["plan"], **run.chosen}, run.row.free),
+                    show(getattr(run.row, quantity), unit),
+                    show(getattr(run, quantity), unit),
+                    signed_percent(run.error if quantity == "seconds" else run.memory_error),
                 )
-                for found in rows
+                for run in rows
             ]
-            console.print(table(("", "plan", "measured", "ours", "error"), cells, left=2))
-        console.print()
+            columns = ("", "plan", "measured", "ours", "error")
+            sections += [Table(columns, cells, dataset.title, name.lower(), texts=2)] if cells else []
+    return [*sections, *scores_sections(compared)]
 
 
-def show_best(console: Console, title: str, found: Sequence[Beside]) -> None:
-    """The plan that was run and the best one, job by job."""
-    cells = []
-    for one in found:
-        run, free = {**one.run.row.run["plan"], **one.run.chosen}, one.run.row.free
-        best = "nothing fits" if one.best is None else _plan(plan_of(one.best))
-        best_s = "" if one.best_s is None else show(one.best_s, "s")
-        measured = "" if one.run.row.seconds is None else show(one.run.row.seconds, "s")
-        job = f"{one.run.row.run['devices']} devices, batch {one.run.row.run['batch']}"
-        cells.append((one.run.row.id, f"run  {_plan(run, free)}", measured, show(one.run.seconds, "s"), ""))
-        cells.append((job, f"best {best}", "", best_s, _signed(one.gain)))
-    console.print(f"[bold]{title}[/bold]")
-    console.print(table(("", "plan", "measured", "ours", "gain"), cells, left=2))
-    gains = [one.gain for one in found if one.gain is not None]
-    if gains:
-        console.print(f"median gain {median(gains):.1%} over {len(gains)} jobs\n", markup=False)
+def best_sections(sets: Sequence[tuple[str, Sequence[Beside], int]]) -> list[Section]:
+    """The plan that was run and the best one, job by job; of every set its title, jobs, and how many were left out."""
+    sections: list[Section] = []
+    for title, jobs, left_out in sets:
+        gains = [job.gain for job in jobs if job.gain is not None]
+        notes = [f"median gain {median(gains):.1%} over {len(gains)} jobs"] if gains else []
+        notes += [f"{left_out} jobs left out: their precision is not priced yet"] if left_out else []
+        rows = [row for job in jobs for row in _job_rows(job)]
+        sections.append(Table(("", "plan", "measured", "ours", "gain"), rows, title, notes=notes, texts=2))
+    return sections
+
+
+def _job_rows(job: Beside) -> list[tuple[str, ...]]:
+    row = job.run.row
+    run = _plan({**row.run["plan"], **job.run.chosen}, row.free)
+    best = "nothing fits" if job.best is None else _plan(plan_of(job.best))
+    best_s = "" if job.best_s is None else show(job.best_s, "s")
+    measured = "" if row.seconds is None else show(row.seconds, "s")
+    size = f"{row.run['devices']} devices, batch {row.run['batch']}"
+    return [
+        (row.id, f"run  {run}", measured, show(job.run.seconds, "s"), ""),
+        (size, f"best {best}", "", best_s, signed_percent(job.gain)),
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 
 from phaze.documents import read_answer
 from phaze.errors import PhazeError
-from phaze.report.page.search_view import gap_words
+from phaze.report.numbers import gap_text
 from phaze.search.progress_file import PROGRESS
 from phaze.units import digits
 
@@ -117,13 +117,13 @@ def _search(result: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
         "throughput": f"{digits(float(models[0]['throughput_per_s']))} sequences/s",
         "area": f"{float(chip['area_mm2']):.0f} mm²",
         "TDP": f"{float(chip['design_power_w']):.0f} W",
-        "gap": gap_words(float(result["certificate"]["gap"])),
+        "gap": gap_text(float(result["certificate"]["gap"])),
     }
 
 
 def _front(front: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     what = f"{front['name']}: {', '.join(map(str, front['of']))}"
-    return what, {"designs": f"{len(front['points']):,}", "gap": gap_words(float(front["certificate"]["gap"]))}
+    return what, {"designs": f"{len(front['points']):,}", "gap": gap_text(float(front["certificate"]["gap"]))}
 
 
 def _sweep(sweep: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.report.front_page import metric_words
+from phaze.report.numbers import EXACT, gap_text
 from phaze.report.page.render import rendered
 from phaze.report.page.rival import rival_of
 from phaze.report.page.search_page import chip_context, tasks_on, timelines_of
-from phaze.report.page.search_view import EXACT, gap_words
 from phaze.report.view_model import searched
 from phaze.search.chips import SpaceChips
 from phaze.search.task import SearchJob
@@ -55,7 +55,7 @@ def design_page(design: OpenedDesign) -> str:
         "place": f"design {design.at} of {len(front['points']):,}",
         "metrics": _metrics(design),
         "proof": f"Nothing in the space is at least as good in {better} and better in one"
-        + ("." if proof["gap"] <= EXACT else f", by more than {gap_words(float(proof['gap']))}."),
+        + ("." if proof["gap"] <= EXACT else f", by more than {gap_text(float(proof['gap']))}."),
         "settings": design.settings,
     }
     context = {"view": view, "title": f"phaze: {front['name']}: design {design.at}"}

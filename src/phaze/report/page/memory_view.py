@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.report.page.words import counted
+from phaze.report.numbers import counted
 from phaze.units import show
 
 Piece = tuple[float, float, str, str]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.report.explanation_file import AloneTable, ExplanationTable
+from phaze.report.numbers import ratio_text
 from phaze.report.page.plan_view import badges
 from phaze.report.page.rival import Rival
-from phaze.report.page.words import times_words
 from phaze.report.view_model import Story
 from phaze.units import digits, show
 
@@ -42,7 +42,7 @@ def regret_words(own: AloneTable | None, chip: str) -> tuple[str, str]:
 
 
 def _ratio(throughput_per_s: float | None, base: float | None) -> str:
-    return "-" if not throughput_per_s or not base else times_words(throughput_per_s / base)
+    return "-" if not throughput_per_s or not base else ratio_text(throughput_per_s / base)
 
 
 def model_rows(

@@ -42,7 +42,7 @@ from phaze.report.page.time_view import (
     timeline_numbers,
     timeline_view,
 )
-from phaze.report.run_sheet import batch_text, constants_text, flops_text, lever_rows, unit_of
+from phaze.report.plan_text import batch_text, constants_text, flops_text, lever_rows, unit_of
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
 from phaze.units import digits, show

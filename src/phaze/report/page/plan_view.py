@@ -12,7 +12,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_run_terms
 from phaze.hardware.stack import Saves
 from phaze.report.page.memory_view import Piece
-from phaze.report.run_sheet import unit_of
+from phaze.report.plan_text import unit_of
 from phaze.search.plan_words import offload_words, shared_words
 from phaze.units import digits, show, show_count
 

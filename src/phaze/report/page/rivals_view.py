@@ -10,12 +10,12 @@ from math import sqrt
 from typing import Any
 
 from phaze.report.explanation_file import ExplanationTable
+from phaze.report.numbers import ratio_text
 from phaze.report.page.die import DieView, Outline
 from phaze.report.page.models_view import HEADS, known_columns, model_rows
 from phaze.report.page.rival import Rival, rival_from
 from phaze.report.page.search_view import BarRow, title_of
 from phaze.report.page.stacked_view import StackedTimes, stacked_times
-from phaze.report.page.words import times_words
 from phaze.report.view_model import Story
 from phaze.report.waterfall import Step
 from phaze.units import digits
@@ -71,7 +71,7 @@ def _by_model(result: Mapping[str, Any], rival: Rival) -> list[BarRow]:
         unit, name = "sequences/s", f"{model['name']}, " if len(result["models"]) > 1 else ""
         ours = f"{digits(model['throughput_per_s'])} {unit}"
         theirs = "does not fit" if base is None else f"{digits(base)} {unit}"
-        said = "" if ratio is None else times_words(ratio)
+        said = "" if ratio is None else ratio_text(ratio)
         rows.append(BarRow(f"{name}this chip", float(model["throughput_per_s"]) / most, ours, said, True))
         rows.append(BarRow(f"{name}{rival.name}", (base or 0.0) / most, theirs, "", False))
     return rows
@@ -87,7 +87,7 @@ def _by_chip(rival: Rival, rivals: Sequence[Rival]) -> list[BarRow]:
         BarRow(
             name,
             value / most,
-            times_words(value),
+            ratio_text(value),
             "baseline" if name == rival.name else "",
             on,
             (ends[0] / most, ends[1] / most) if on and ends else None,
@@ -103,7 +103,7 @@ def versus_of(result: Mapping[str, Any], rival: Rival, rivals: Sequence[Rival]) 
         headline, against = "no ratio", f"a model does not fit on {rival.name}"
     else:
         several = f", geometric mean of {len(result['models'])} models" if len(result["models"]) > 1 else ""
-        headline, against = times_words(rival.mean), f"{rival.title}{several}"
+        headline, against = ratio_text(rival.mean), f"{rival.title}{several}"
     ends = rival.ends
     if ends is None:
         note = "Every peak reached on both: a comparison of designs, no forecast."

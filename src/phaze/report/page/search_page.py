@@ -35,7 +35,7 @@ from phaze.report.page.search_view import (
 )
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
-from phaze.report.run_sheet import flops_text, training_rows
+from phaze.report.plan_text import flops_text, training_rows
 from phaze.report.view_model import Story, searched
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.chips import SpaceChips

@@ -8,16 +8,14 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.report.answer_words import network_words
 from phaze.report.explanation_file import ExplanationTable
+from phaze.report.numbers import EXACT, counted, gap_text, ratio_text
 from phaze.report.page.plan_view import percent
 from phaze.report.page.rival import Rival
-from phaze.report.page.words import counted, times_words
 from phaze.search.task import SearchJob
 from phaze.units import digits, show
 
 # The largest area that one exposure prints, 26 mm x 33 mm.
 RETICLE_MM2 = 858.0
-# The rounding that ties and proofs allow for: below it an answer is the best.
-EXACT = 1e-9
 # A figure so near to its limit is what the limit stops.
 BINDING = 0.99
 SHOWN_SHIPPED = 3
@@ -56,11 +54,6 @@ class Flat:
     deciding: tuple[str, ...] = ()
 
 
-def gap_words(gap: float) -> str:
-    """A gap as a person reads it."""
-    return "0 %" if gap <= EXACT else f"{100 * gap:.2g} %" if gap < 0.1 else f"{100 * gap:.0f} %"
-
-
 def chip_words(result: Mapping[str, Any]) -> str:
     """The chip in one sentence."""
     chip, clusters = result["chip"], result["chip"].get("clusters")
@@ -87,7 +80,7 @@ def title_of(result: Mapping[str, Any], rival: Rival | None) -> str:
         if len(models) > 1:
             return f"A {size} serves {what} best together."
         return f"A {size} trains {what} at {digits(models[0]['throughput_per_s'])} sequences a second."
-    return f"A {size} trains {what} {times_words(rival.mean)} as fast as {rival.name}."
+    return f"A {size} trains {what} {ratio_text(rival.mean)} as fast as {rival.name}."
 
 
 def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
@@ -200,7 +193,7 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float], said: Explanation
     closed = proof["closed"]
     outside = sum(int(closed.get(key, 0)) for key in ("area", "power", "cost"))
     better = (
-        "No chip is better" if proof["gap"] <= EXACT else f"No chip is better by more than {gap_words(proof['gap'])}"
+        "No chip is better" if proof["gap"] <= EXACT else f"No chip is better by more than {gap_text(proof['gap'])}"
     )
     proved = [
         f"{better}, of {proof['chips']:,}: {closed['evaluated']:,} evaluated exactly, {closed['bound']:,} ruled out by "
@@ -209,7 +202,7 @@ def flat_of(result: Mapping[str, Any], exact: Sequence[float], said: Explanation
     proved += [f"{closed['memory']:,} by memory"] if closed.get("memory") else []
     proved += [f"{outside:,} more combinations exceed a limit of the space"] if outside else []
     proved += [f"{closed['open']:,} were not considered: the search was stopped"] if closed.get("open") else []
-    pill = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_words(proof['gap'])}"
+    pill = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_text(proof['gap'])}"
     proof_text = f"{'; '.join(proved)}. By phaze's cost model, not of silicon."
     return Flat(pill, tuple(rows), words, proof_text, _deciding(said))
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from phaze.report.numbers import ratio_text
 from phaze.report.page.rival import Rival
-from phaze.report.page.words import times_words
 from phaze.report.view_model import Story
 from phaze.report.waterfall import Step
 from phaze.units import show
@@ -95,9 +95,9 @@ def _lead(ours: Mapping[str, float], theirs: Mapping[str, float], rival: str) ->
     total, other = sum(ours.values()), sum(theirs.values())
     delta = {name: ours[name] - theirs[name] for name in GROUPS if name != PEAK}
     least, most = min(delta, key=lambda n: delta[n]), max(delta, key=lambda n: delta[n])
-    words = f"The step is {times_words(other / total)} as fast as on {rival}"
+    words = f"The step is {ratio_text(other / total)} as fast as on {rival}"
     if ours[PEAK] > 0 and theirs[PEAK] > 0:
-        words += f", the peak {times_words(theirs[PEAK] / ours[PEAK])}"
+        words += f", the peak {ratio_text(theirs[PEAK] / ours[PEAK])}"
     saved = [f"{least} takes {show(-delta[least], 's')} less"] if delta[least] < 0 else []
     lost = [f"{most} {show(delta[most], 's')} more"] if delta[most] > 0 else []
     return f"{words}; beside the peak, {' and '.join(saved + lost)}." if saved or lost else f"{words}."

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from phaze.report.page.words import counted
+from phaze.report.numbers import counted
 from phaze.report.view_model import Pipeline, Story
 from phaze.report.waterfall import Step
 from phaze.units import show

@@ -1,22 +1,14 @@
-"""A priced plan in the terminal: what it reaches, where the time goes, and the memory of its stages."""
+"""Figures of a plan in words, from its document: rows of a name and a text."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rich.console import Console
-
 from phaze.evaluate.idle import idle_words
-from phaze.evaluate.plan_tables import TERMS
 from phaze.evaluate.utilisation import WORDS
-from phaze.graph.refusals import refusals
-from phaze.hardware.formats import PLAIN
-from phaze.report.terminal import bar, facts, paragraph, table
-from phaze.search.plan_words import degree_words, offload_words, precision_words, shared_words, state_words
+from phaze.search.plan_words import offload_words, precision_words, shared_words, state_words
 from phaze.units import digits, show, show_count
 
-SHOWN_STAGES = 16
-"""Stages that fit a terminal below the split."""
 # Parts of a step in the field's words, where their keys are others.
 PARTS: Mapping[str, str] = MappingProxyType(
     {
@@ -75,26 +67,6 @@ def _hidden(document: Mapping[str, Any]) -> str:
         return ""
     share = document["exchange_hidden_s"] / document["exchange_s"]
     return ", half of it hidden" if 0.45 < share < 0.55 else f", {share:.0%} of it hidden"
-
-
-def _memory_rows(document: Mapping[str, Any], hbm_bytes: int) -> list[tuple[str, ...]]:
-    stages = document["stages"]
-    rows: list[tuple[str, ...]] = []
-    for index, stage in enumerate(stages):
-        if SHOWN_STAGES // 2 <= index < len(stages) - SHOWN_STAGES // 2:
-            continue
-        share = stage["memory_bytes"] / hbm_bytes
-        rows.append(
-            (
-                str(index),
-                f"{len(stage['layers'])} layers",
-                stage["recompute"],
-                show(stage["time_s"], "s"),
-                show(stage["memory_bytes"], "B"),
-                bar(share, 20) + (" over" if share > 1 else ""),
-            )
-        )
-    return rows
 
 
 def left_text(left: Mapping[str, Any]) -> str:
@@ -203,63 +175,6 @@ def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("launched by", words)] if words else []
 
 
-def show_run(console: Console, document: Mapping[str, Any], hbm_bytes: int) -> None:
-    """Print a plan."""
-    trust = document["constants"]
-    band = f" (± {trust['band']:.0%}, {trust['basis']} constants)" if trust["band"] else f" ({trust['basis']})"
-    rate = constants_text(trust)
-    for note in refusals(document["approximations"]):
-        paragraph(console, f"Warning: {note}.")
-    console.print(
-        facts(
-            [
-                ("step time", f"{show(document['batch_s'], 's')}{band}"),
-                *([("GEMM rate", rate)] if rate else []),
-                ("global batch", batch_text(document)),
-                (unit_of(document), rate_text(document)),
-                ("cluster", document["cluster"]["label"]),
-                ("MFU, HFU", mfu_text(document)),
-                *idle_rows(document),
-                (
-                    "plan",
-                    f"{degree_words(document)}, {shared_text(document)}"
-                    f"microbatch {document['microbatch']}, "
-                    + (f"{document['family']}, " if document.get("family") else "")
-                    + f"VPP {document['chunks']}"
-                    + (f", ZeRO {document['zero']}" if document["zero"] else "")
-                    + (", sequence parallel" if document["sequence_parallel"] else "")
-                    + f", {document['attention']} attention",
-                ),
-                *keeping_rows(document),
-                *exchange_rows(document),
-                ("memory left", left_text(document["memory_left"])),
-                *training_rows(document.get("training_run")),
-                *launch_rows(document),
-            ]
-        )
-    )
-    paragraph(console, f"note: {flops_text(document, str(document.get('precision') or PLAIN))}", indent="  ")
-    console.print("\n[bold]Where the time goes[/bold]")
-    for name, value in document["breakdown"].items():
-        share = value / document["batch_s"]
-        console.print(f"  {part_words(name):<26}{bar(share, 30)} {show(value, 's'):>10} {share:>5.1%}", markup=False)
-    console.print("\n[bold]Stages[/bold]")
-    columns = ("stage", "", "recompute", "time", "memory", f"of {show(hbm_bytes, 'B')}")
-    console.print(table(columns, _memory_rows(document, hbm_bytes), left=6))
-    if len(document["stages"]) > SHOWN_STAGES:
-        console.print(f"({len(document['stages']) - SHOWN_STAGES} stages in the middle are not shown)")
-    shortage = document.get("shortage")
-    if shortage is not None:
-        terms = ", ".join(f"{name.replace('_', ' ')} {show(shortage['terms'][name], 'B')}" for name in TERMS)
-        missing = show(shortage["missing_bytes"], "B")
-        paragraph(console, f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}.")
-        _show_levers(console, shortage.get("levers") or {})
-    if document["cluster"]["links"]:
-        paragraph(console, f"note: {document['cluster']['links']}", indent="  ")
-    for note in [one for one in document["approximations"] if not refusals([one])]:
-        paragraph(console, f"approximation: {note}", indent="  ")
-
-
 def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What would make a given plan fit, each change alone."""
     texts = {
@@ -272,23 +187,3 @@ def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
         (name.removesuffix("_bytes"), "does not help alone" if value is None else texts.get(name, str)(value))
         for name, value in levers.items()
     ]
-
-
-def _show_levers(console: Console, levers: Mapping[str, Any]) -> None:
-    rows = lever_rows(levers)
-    if rows:
-        console.print("\n[bold]What would make it fit, each alone[/bold]")
-        console.print(facts(rows))
-
-
-def show_what_if(console: Console, document: Mapping[str, Any]) -> None:
-    """Other devices, batches, sequences and chips, where they were planned."""
-    for group in document.get("what_if") or ():
-        console.print(f"\nWhat if: {group['title']}", markup=False)
-        rows = [
-            (row["label"], "", "", row["reason"])
-            if row["reason"] is not None
-            else (row["label"], f"{row['tokens_per_s_per_device']:,.4g}", f"{row['mfu']:.1%}", row["plan"])
-            for row in group["rows"]
-        ]
-        console.print(table((group["axis"], f"{unit_of(document)}/s a device", "MFU", "plan"), rows, left=1))
