@@ -8,10 +8,9 @@ import phaze
 from phaze.errors import InputError
 from phaze.evaluate.job_file import reopened
 from phaze.evaluate.parallel_rank import Parallel
-from phaze.export.megatron import megatron
 from phaze.export.source import planned_split
-from phaze.export.torchtitan import torchtitan
 from phaze.placement.sharing import Sharing
+from tests.export.launching import written
 
 LLAMA = {"hidden": 1024, "layers": 4, "heads": 8, "mlp": 4096, "vocabulary": 32000, "sequence": 2048}
 
@@ -115,12 +114,12 @@ def test_a_priced_run_is_opened_again_as_it_was_priced() -> None:
     assert {"all_to_all", "ring", "all_gather", "reduce_scatter"} <= kinds
     assert again.model.sequence == document["sequence"]
     split = planned_split(document, again)
-    flags = megatron(split)
+    flags = written("megatron", split)
     for flag in ("--context-parallel-size 2", "--expert-model-parallel-size 8", "--expert-tensor-parallel-size 2"):
         assert flag in flags
     assert "16 x h100" in flags
     dense = _priced(_dense(data=4, context=2))
-    job = torchtitan(planned_split(dense, reopened(dense, "plan")))
+    job = written("torchtitan", planned_split(dense, reopened(dense, "plan")))
     assert "context_parallel_degree = 2" in job
     assert "Start 8 processes" in job
 

@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-from phaze.export.deepspeed import deepspeed
 from phaze.export.source import Split
-from tests.export.test_deepspeed import SPLITS
+from tests.export.launching import written
+from tests.export.splits import DEEPSPEED
 
 RECORDED = Path(__file__).parent / "recorded" / "deepspeed-0.19.8.json"
 
@@ -31,7 +31,7 @@ def objection(split: Split) -> str:
         get_rank=lambda: 0, get_world_size=lambda *_: split.data, is_initialized=lambda: False
     )
     try:
-        read = config.DeepSpeedConfig(json.loads(deepspeed(split)), mpu=ranks)
+        read = config.DeepSpeedConfig(json.loads(written("deepspeed", split)), mpu=ranks)
     except Exception as fault:  # whatever a release raises is an objection
         return f"{type(fault).__name__}: {fault}"
     said = (read.train_batch_size, read.train_micro_batch_size_per_gpu, read.gradient_accumulation_steps)
@@ -45,7 +45,7 @@ def main() -> int:
     """Read all, say what was refused."""
     logging.disable()
     refused = 0
-    for name, split in SPLITS.items():
+    for name, split in DEEPSPEED.items():
         said = objection(split)
         sys.stdout.write(f"{name:<24} {said or 'accepted'}\n")
         refused += bool(said)

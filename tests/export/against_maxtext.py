@@ -20,9 +20,10 @@ from typing import Any
 
 import typing_extensions
 
-from phaze.export.maxtext import axes, maxtext
+from phaze.export.maxtext_mesh import axes
 from phaze.export.source import Split
 from phaze.graph.zoo import ZOO
+from tests.export.launching import written
 from tests.export.maxtext_splits import MAXTEXT
 
 RECORDED = Path(__file__).parent / "recorded" / "maxtext-0.2.5.json"
@@ -37,7 +38,7 @@ def objection(split: Split, path: Path) -> str:
     # As on the devices of the plan: their number, and in how many slices they lie.
     jax.devices = lambda *_: [None] * split.processes
     importlib.import_module("maxtext.utils.max_utils").get_num_slices = lambda *_: slices  # type: ignore[attr-defined]
-    path.write_text(maxtext(split))
+    path.write_text(written("maxtext", split))
     try:
         read = reader.initialize_pydantic(["", str(path)])
     except Exception as fault:  # whatever a release raises is an objection

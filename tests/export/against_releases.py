@@ -29,11 +29,11 @@ from typing import Any
 
 import typing_extensions
 
-from phaze.export.megatron import CONNECTIONS, OFFLOADS, megatron
+from phaze.export.megatron import CONNECTIONS, OFFLOADS
 from phaze.export.source import Split
-from phaze.export.torchtitan import torchtitan
-from phaze.export.torchtitan_flavour import FLAVOUR, SIZES, flavour_module
+from phaze.export.torchtitan_flavour import FLAVOUR, flavour_module, model_sizes
 from phaze.export.torchtitan_limits import FLAVOURS
+from tests.export.launching import written
 from tests.export.splits import MEGATRON, TORCHTITAN
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -61,7 +61,7 @@ def with_megatron() -> Iterator[tuple[str, str]]:
     core._te_version = core.PkgVersion(ENGINE)  # type: ignore[attr-defined]
     build = getattr(arguments, "core_transformer_config_from_args", None) or utilities.core_transformer_config_from_args
     for name, split in MEGATRON.items():
-        text = megatron(split)
+        text = written("megatron", split)
         for variable in (CONNECTIONS, OFFLOADS):
             os.environ.pop(variable, None)
             if f"export {variable}=1" in text:
@@ -90,7 +90,7 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
     manager = importlib.import_module("torchtitan.config").ConfigManager
     dimensions = importlib.import_module("torchtitan.distributed.parallel_dims").ParallelDims
     for name, split in TORCHTITAN.items():
-        (folder / "job.toml").write_text(torchtitan(split))
+        (folder / "job.toml").write_text(written("torchtitan", split))
         try:
             if split.model not in FLAVOURS:
                 _require_sizes(split)
@@ -112,7 +112,7 @@ def _require_sizes(split: Split) -> None:
     exec(compile(flavour_module(split), "phaze_flavor", "exec"), {})  # what the release's custom_import does
     with torch.device("meta"):
         built = own.Transformer(own.llama3_args[FLAVOUR])
-    sizes = SIZES.get(split.model, split.sizes)
+    sizes = model_sizes(split)
     h, f, v, kv = (sizes[key] for key in ("hidden", "mlp", "vocabulary", "kv_heads"))
     block = 2 * h * h + 2 * h * (h // sizes["heads"] * kv) + 3 * h * f + 2 * h
     wanted = sizes["layers"] * block + 2 * v * h + h

@@ -222,3 +222,13 @@ TORCHTITAN: Mapping[str, Split] = MappingProxyType(
         ),
     }
 )
+DEEPSPEED: Mapping[str, Split] = MappingProxyType(
+    {
+        **{f"zero {zero}": split(**ALONE, zero=zero, data=16, batch=64) for zero in range(4)},
+        "tensor": split(**ONE, zero=1),
+        "tensor, zero 2": split(**ONE, zero=2, sequence_parallel=False),
+        "sequences": split(**ALONE, zero=3, context=2, context_way="ulysses", data=8),
+        "recompute": split(**{**ALONE, "recompute": ("full",)}, zero=3),
+        "fp32": split(**ALONE, zero=1, precision="fp32"),
+    }
+)

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,92 +12,14 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.export.against import against_document
-from phaze.export.deepspeed import deepspeed
-from phaze.export.launch.deepspeed import deepspeed_launch
-from phaze.export.launch.maxtext import maxtext_launch
-from phaze.export.launch.megatron import layout_parts, megatron_launch
-from phaze.export.launch.read import Launched, Told, read_launch
-from phaze.export.launch.shell import flags_of, words_of
-from phaze.export.launch.torchtitan import torchtitan_launch
-from phaze.export.launch.values import Launch
-from phaze.export.maxtext import maxtext
-from phaze.export.megatron import layout, megatron
-from phaze.export.source import Split
-from phaze.export.torchtitan import torchtitan
+from phaze.export.launch_run import Launched, Told, read_launch
+from phaze.export.megatron_pipeline import layout, layout_parts
+from phaze.export.shell import flags_of, words_of
 from tests.cli.test_commands import Phaze
-from tests.export.maxtext_splits import MAXTEXT
-from tests.export.splits import MEGATRON, TORCHTITAN, split
-from tests.export.test_deepspeed import SPLITS as DEEPSPEED
+from tests.export.launching import read_back
+from tests.export.splits import split
 
 GPT = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 8192, "sequence": 512}
-
-
-def stages_of(wanted: Split) -> list[int]:
-    return [blocks for blocks, _, _ in wanted.stages]
-
-
-def same(launch: Launch, wanted: Split) -> None:
-    plan = launch.plan
-    for key in ("tensor", "pipeline", "microbatch", "chunks"):
-        assert plan[key] == getattr(wanted, key), key
-    for key, usual in (("context", 1), ("expert", 1), ("context_way", "ring")):
-        assert plan.get(key, usual) == getattr(wanted, key), key
-    if wanted.expert > 1:
-        assert plan["expert_tensor"] == wanted.expert_tensor
-    assert (plan.get("family") or "") == wanted.family
-    assert plan["recompute"] == wanted.recompute[0]
-    assert plan["sequence_parallel"] == (wanted.sequence_parallel and wanted.tensor > 1)
-    assert plan.get("blocks", stages_of(wanted)) == stages_of(wanted)
-    assert (launch.batch, launch.sequence) == (wanted.batch, wanted.sequence)
-    assert launch.shards == wanted.shards
-    recipe = "fp8-delayed" if wanted.precision == "fp8" else wanted.precision
-    assert (launch.precision, launch.optimizer) == (recipe, wanted.optimizer)
-
-
-@pytest.mark.parametrize("name", MEGATRON)
-def test_flags_of_megatron_give_the_plan_that_they_came_from(name: str) -> None:
-    wanted = MEGATRON[name]
-    launch = megatron_launch(megatron(wanted), "launch.sh")
-    same(launch, wanted)
-    assert launch.plan["zero"] == wanted.zero
-    assert launch.attention == wanted.attention
-    assert launch.sizes["layers"] == wanted.sizes["layers"]
-
-
-@pytest.mark.parametrize("name", TORCHTITAN)
-def test_a_torchtitan_job_gives_the_plan_that_it_came_from(name: str) -> None:
-    wanted = TORCHTITAN[name]
-    devices = wanted.processes
-    launch = torchtitan_launch(tomllib.loads(torchtitan(wanted)), "train.toml", None)
-    same(launch, wanted)
-    # FSDP shares gradients with the state: there is no ZeRO 1 in it; one replica shares nothing.
-    assert launch.plan["zero"] == (0 if wanted.data * wanted.context == 1 else 2 if wanted.zero == 1 else wanted.zero)
-    assert launch.devices == devices
-
-
-@pytest.mark.parametrize("name", MAXTEXT)
-def test_a_configuration_of_maxtext_gives_the_plan_that_it_came_from(name: str) -> None:
-    wanted = MAXTEXT[name]
-    launch = maxtext_launch(maxtext(wanted), "job.yml", None)
-    same(launch, wanted)
-    assert launch.plan["zero"] == wanted.zero
-    assert (launch.attention, launch.devices, launch.not_read) == (wanted.attention, wanted.processes, ())
-    assert launch.model.get("model", "llama") == wanted.model
-    if "llama" in launch.model:
-        assert {key: launch.model["llama"][key] for key in wanted.sizes if key != "gated"} == {
-            key: value for key, value in wanted.sizes.items() if key != "gated"
-        }
-
-
-@pytest.mark.parametrize("name", DEEPSPEED)
-def test_a_configuration_of_deepspeed_gives_the_plan_that_it_came_from(name: str) -> None:
-    wanted = replace(DEEPSPEED[name], sequence_parallel=False)  # AutoTP has none
-    launch = replace(deepspeed_launch(json.loads(deepspeed(DEEPSPEED[name])), "ds.json"), sequence=wanted.sequence)
-    same(launch, wanted)
-    assert launch.plan["zero"] == wanted.zero
-    assert (launch.attention, launch.devices, launch.not_read, launch.assumed) == (
-        wanted.attention, wanted.processes, (), (),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -119,13 +39,13 @@ def test_a_configuration_of_deepspeed_gives_the_plan_that_it_came_from(name: str
 )
 def test_what_cannot_be_read_of_maxtext_is_said(lines: str, seen: str) -> None:
     with pytest.raises(InputError, match=seen):
-        maxtext_launch(lines, "job.yml", None)
+        read_back("maxtext", lines)
 
 
 @given(st.text(alphabet=st.sampled_from("ab: \n#-[]{}'\"0_.1e"), max_size=60))
 def test_any_yaml_is_a_launch_or_a_sentence(text: str) -> None:
     with contextlib.suppress(InputError):
-        maxtext_launch(text, "job.yml", 8)
+        read_back("maxtext", text, 8)
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(1, 3))
@@ -143,7 +63,7 @@ def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
     X=$(touch {touched}) `touch {touched}`
     torchrun --nproc_per_node $N --nnodes=2 train.py $ARGS --tensor-model-parallel-size ${{TP}} --lr $LR
     """.replace("; ", "\n")
-    launch = megatron_launch(text.replace("'a quote", "a quote"), "launch.sh")
+    launch = read_back("megatron", text.replace("'a quote", "a quote"))
     assert not touched.exists()
     assert (launch.devices, launch.batch) == (16, 64)
     assert (launch.plan["tensor"], launch.plan["microbatch"]) == (4, 2)
@@ -164,20 +84,27 @@ def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
         ("--micro-batch-size 1 --recompute-granularity full --recompute-method block", "block"),
         ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|mL'", "layout"),
         ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|t|tL'", "parts"),
-        ("--lr 1", "neither"),
         ("--micro-batch-size '1", "shell file"),
     ],
 )
 def test_what_cannot_be_read_is_said(flags: str, seen: str) -> None:
     with pytest.raises(InputError, match=seen):
-        megatron_launch(flags, "launch.sh")
+        read_back("megatron", flags)
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_flags_or_a_sentence(text: str) -> None:
     with contextlib.suppress(InputError):
         dict(flags_of(words_of(text, "launch.sh")))
-        megatron_launch(f"--micro-batch-size 1 {text}", "launch.sh")
+        read_back("megatron", f"--micro-batch-size 1 {text}")
+
+
+def _toml(raw: Mapping[str, Any]) -> str:
+    tables = [(name, table) for name, table in raw.items() if isinstance(table, Mapping)]
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in raw.items() if not isinstance(value, Mapping))
+    for name, table in tables:
+        text += f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+    return text
 
 
 @given(
@@ -192,7 +119,7 @@ def test_any_text_is_flags_or_a_sentence(text: str) -> None:
 )
 def test_any_toml_is_a_job_or_a_sentence(raw: Mapping[str, Any]) -> None:
     with contextlib.suppress(InputError):
-        torchtitan_launch(raw, "train.toml", 8)
+        read_back("torchtitan", _toml(raw), 8)
 
 
 def run(**plan: Any) -> dict[str, Any]:
@@ -251,6 +178,13 @@ def test_a_file_and_the_command_line_must_agree(tmp_path: Path) -> None:
         read_launch(str(path), Told(**told, batch=32), "dgx-h100")
     launched = read_launch(str(path), Told(**told), "dgx-h100")
     assert launched.run["plan"]["data"] == 8
+
+
+def test_a_file_without_the_flags_of_a_batch_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "launch.sh"
+    path.write_text("--lr 1")
+    with pytest.raises(InputError, match="neither --micro-batch-size nor --global-batch-size; give a shell file with"):
+        read_launch(str(path), Told({}), None)
 
 
 def test_a_contradicted_run_is_refused(phaze: Phaze, tmp_path: Path) -> None:

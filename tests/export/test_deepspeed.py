@@ -1,35 +1,23 @@
 """Plans as DeepSpeed's configuration: every key is one of the release's, every refusal says what to plan instead."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from phaze.errors import InputError
-from phaze.export.deepspeed import deepspeed
-from phaze.export.source import Split
-from tests.export.splits import ALONE, ONE, split
+from tests.export.launching import written
+from tests.export.splits import ALONE, DEEPSPEED, ONE, split
 
 KNOWN: dict[str, list[str]] = json.loads((Path(__file__).parent / "recorded" / "deepspeed-0.19.8.json").read_text())
-SPLITS: Mapping[str, Split] = MappingProxyType(
-    {
-        **{f"zero {zero}": split(**ALONE, zero=zero, data=16, batch=64) for zero in range(4)},
-        "tensor": split(**ONE, zero=1),
-        "tensor, zero 2": split(**ONE, zero=2, sequence_parallel=False),
-        "sequences": split(**ALONE, zero=3, context=2, context_way="ulysses", data=8),
-        "recompute": split(**{**ALONE, "recompute": ("full",)}, zero=3),
-        "fp32": split(**ALONE, zero=1, precision="fp32"),
-    }
-)
 
 
-@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize("name", DEEPSPEED)
 def test_deepspeed_knows_every_key(name: str) -> None:
-    wanted = SPLITS[name]
-    read = json.loads(deepspeed(wanted))
+    wanted = DEEPSPEED[name]
+    read = json.loads(written("deepspeed", wanted))
     for table, keys in KNOWN.items():
         assert set(read.get(table, {})) <= set(keys)
     steps = read["gradient_accumulation_steps"] * read["train_micro_batch_size_per_gpu"] * wanted.data
@@ -56,7 +44,7 @@ def test_deepspeed_knows_every_key(name: str) -> None:
 )
 def test_deepspeed_refuses_what_a_file_cannot_say(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        deepspeed(split(**changes))
+        written("deepspeed", split(**changes))
 
 
 def test_a_plan_is_exported_to_deepspeed_by_the_command(phaze: Callable[..., Any], tmp_path: Path) -> None:

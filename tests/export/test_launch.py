@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.errors import InputError
-from phaze.export.megatron import layout, megatron
+from phaze.export.megatron_pipeline import layout
 from phaze.export.source import cut
-from phaze.export.torchtitan import differences, torchtitan
 from phaze.graph.zoo import load_model
 from tests.export.against_releases import words_of
+from tests.export.launching import not_as_planned, written
 from tests.export.splits import ALONE, EVEN, MEGATRON, ONE, TORCHTITAN, split
 from tests.report.runs import PLAN, small_run
 
@@ -76,7 +76,7 @@ def unrolled(text: str) -> list[str]:
 
 
 def test_megatron_gets_every_choice_with_a_reason() -> None:
-    text = megatron(split())
+    text = written("megatron", split())
     flags = flags_of(text)
     assert flags["--tensor-model-parallel-size"] == ["2"]
     assert flags["--pipeline-model-parallel-size"] == ["4"]
@@ -93,7 +93,7 @@ def test_megatron_gets_every_choice_with_a_reason() -> None:
 
 @pytest.mark.parametrize("name", MEGATRON)
 def test_megatron_knows_every_flag_and_value(name: str, release: argparse.ArgumentParser) -> None:
-    read = release.parse_args(words_of(megatron(MEGATRON[name])))
+    read = release.parse_args(words_of(written("megatron", MEGATRON[name])))
     assert read.tensor_model_parallel_size == MEGATRON[name].tensor
     assert read.global_batch_size == MEGATRON[name].batch
     assert bool(read.bf16) == (MEGATRON[name].precision != "fp32")
@@ -107,7 +107,7 @@ def test_a_flag_that_megatron_does_not_have_is_seen(release: argparse.ArgumentPa
 
 def test_megatron_fsdp_gets_all_that_it_insists_on() -> None:
     for stage, kind in ((2, "optim_grads"), (3, "optim_grads_params")):
-        text = megatron(split(**ALONE, zero=stage))
+        text = written("megatron", split(**ALONE, zero=stage))
         flags = flags_of(text)
         assert flags["--data-parallel-sharding-strategy"] == [kind]
         assert flags["--ckpt-format"] == ["fsdp_dtensor"]
@@ -116,12 +116,12 @@ def test_megatron_fsdp_gets_all_that_it_insists_on() -> None:
 
 
 def test_tensor_parallelism_sets_the_environment_it_needs() -> None:
-    assert "export CUDA_DEVICE_MAX_CONNECTIONS=1" in megatron(split(**ONE))
-    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in megatron(split(**ALONE))
+    assert "export CUDA_DEVICE_MAX_CONNECTIONS=1" in written("megatron", split(**ONE))
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in written("megatron", split(**ALONE))
 
 
 def test_megatron_needs_no_layout_where_stages_are_even() -> None:
-    assert "--pipeline-model-parallel-layout" not in megatron(split(stages=EVEN))
+    assert "--pipeline-model-parallel-layout" not in written("megatron", split(stages=EVEN))
 
 
 def test_torchtitan_folds_a_v_and_names_pytorchs_schedules() -> None:
@@ -130,7 +130,7 @@ def test_torchtitan_folds_a_v_and_names_pytorchs_schedules() -> None:
     for family, schedule in {**names, "dualpipe-v": "DualPipeV"}.items():
         chunks = 1 if family == "gpipe" else 2
         own = split(pipeline=2, chunks=chunks, stages=stages, devices=(2, 2), recompute=("none",) * 2, family=family)
-        job = tomllib.loads(torchtitan(own))["parallelism"]
+        job = tomllib.loads(written("torchtitan", own))["parallelism"]
         assert job["pipeline_parallel_schedule"] == schedule
         parts = job["module_fqns_per_model_part"]
         assert (parts[0][0], parts[-1][-1]) == ("tok_embeddings", "output")
@@ -138,11 +138,11 @@ def test_torchtitan_folds_a_v_and_names_pytorchs_schedules() -> None:
         folded = family in ("zb-v", "dualpipe-v")
         assert counts == ([4, 2] if family == "gpipe" else [2, 1, 1, 2] if folded else [2, 1, 2, 1])
         if family != "gpipe":
-            assert "what follows the blocks" in " ".join(differences(own)) or not folded
+            assert "what follows the blocks" in " ".join(not_as_planned("torchtitan", own)) or not folded
     with pytest.raises(InputError, match="two stages a rank or more; plan with --family zb-interleaved"):
-        torchtitan(split(stages=EVEN, family="zb-h1"))
+        written("torchtitan", split(stages=EVEN, family="zb-h1"))
     with pytest.raises(InputError, match=r"the pipeline schedule zb-v; Megatron-LM .* runs 1F1B, interleaved or not"):
-        megatron(split(stages=EVEN, chunks=2, family="zb-v"))
+        written("megatron", split(stages=EVEN, chunks=2, family="zb-v"))
 
 
 @given(pipeline=st.integers(2, 6), chunks=st.integers(1, 4), each=st.integers(1, 4))
@@ -174,7 +174,7 @@ def test_a_layout_holds_every_block_once_in_order(pipeline: int, chunks: int, ea
 )
 def test_megatron_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        megatron(split(**changes))
+        written("megatron", split(**changes))
 
 
 KINDS = {
@@ -190,7 +190,7 @@ KINDS = {
 @pytest.mark.parametrize("name", TORCHTITAN)
 def test_torchtitan_knows_every_key_and_value(name: str) -> None:
     known = json.loads((RECORDED / "torchtitan-0.2.2.json").read_text())
-    for table, keys in tables_of(tomllib.loads(torchtitan(TORCHTITAN[name]))):
+    for table, keys in tables_of(tomllib.loads(written("torchtitan", TORCHTITAN[name]))):
         for key, value in keys.items():
             kind = known[table][key]
             if kind.startswith("Literal"):
@@ -200,7 +200,7 @@ def test_torchtitan_knows_every_key_and_value(name: str) -> None:
 
 
 def test_torchtitan_gets_every_choice() -> None:
-    text = torchtitan(split())
+    text = written("torchtitan", split())
     job = tomllib.loads(text)
     ways = job["parallelism"]
     assert (ways["tensor_parallel_degree"], ways["pipeline_parallel_degree"]) == (2, 4)
@@ -216,14 +216,14 @@ def test_torchtitan_gets_every_choice() -> None:
 
 
 def test_sizes_without_a_flavour_come_with_a_module_that_adds_it(phaze: Callable[..., Any], tmp_path: Path) -> None:
-    text = torchtitan(TORCHTITAN["llama2-7b"])
+    text = written("torchtitan", TORCHTITAN["llama2-7b"])
     assert 'flavor = "phaze"' in text
     assert 'custom_import = "phaze_flavor"' in text
     assert "#         ffn_dim_multiplier=" in text
     for changes, said in (({"tied": 1}, "ties none"), ({"head_dim": 96}, "head_dim = hidden / heads")):
         sizes = {**TORCHTITAN["llama by sizes"].sizes, **changes}
         with pytest.raises(InputError, match=said):
-            torchtitan(replace(TORCHTITAN["llama by sizes"], sizes=sizes))
+            written("torchtitan", replace(TORCHTITAN["llama by sizes"], sizes=sizes))
     job = "plan --model llama2-7b --chip h100 --devices 8 --batch 32 --microbatch 1 --tensor 1 --zero 2"
     (tmp_path / "plan.json").write_text(phaze(*job.split(), "--json").out)
     ran = phaze("export", tmp_path / "plan.json", "--to", "torchtitan", "--out", tmp_path / "job.toml")
@@ -239,7 +239,7 @@ def test_sizes_without_a_flavour_come_with_a_module_that_adds_it(phaze: Callable
 def test_torchtitan_interleaves_chunks() -> None:
     stages = ((4, True, False), (4, False, True))
     job = tomllib.loads(
-        torchtitan(split(pipeline=2, chunks=2, stages=stages, devices=(2, 2), recompute=("none", "none")))
+        written("torchtitan", split(pipeline=2, chunks=2, stages=stages, devices=(2, 2), recompute=("none", "none")))
     )
     parts = job["parallelism"]["module_fqns_per_model_part"]
     assert parts[0] == ["tok_embeddings", "layers.0", "layers.1"]
@@ -264,12 +264,12 @@ def test_torchtitan_interleaves_chunks() -> None:
 )
 def test_torchtitan_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        torchtitan(split(**changes))
+        written("torchtitan", split(**changes))
 
 
 def test_torchtitan_says_what_runs_otherwise_than_planned() -> None:
-    assert torchtitan(split(order="pipeline")).count("Not as planned") == 3
-    assert "Not as planned" not in torchtitan(split(zero=3, attention="fused"))
+    assert written("torchtitan", split(order="pipeline")).count("Not as planned") == 3
+    assert "Not as planned" not in written("torchtitan", split(zero=3, attention="fused"))
 
 
 def test_layers_that_are_no_chain_are_refused_in_a_pipeline() -> None:

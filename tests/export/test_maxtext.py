@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from phaze.errors import InputError
-from phaze.export.deepspeed import deepspeed
-from phaze.export.launch.maxtext import flat_values
-from phaze.export.maxtext import axes, inside, maxtext
-from phaze.export.megatron import megatron
-from phaze.export.torchtitan import torchtitan
+from phaze.export.maxtext_mesh import axes, inside
+from phaze.export.notation import flat_yaml
+from tests.export.launching import written
 from tests.export.maxtext_splits import MAXTEXT, SIZES
 from tests.export.splits import ALONE, EVEN, ONE, experts, split
 
@@ -24,8 +22,8 @@ KNOWN: dict[str, str] = json.loads((Path(__file__).parent / "recorded" / "maxtex
 
 @pytest.mark.parametrize("name", MAXTEXT)
 def test_maxtext_knows_every_key_and_its_type(name: str) -> None:
-    text = maxtext(MAXTEXT[name])
-    for key, value in flat_values(text, "job.yml").items():
+    text = written("maxtext", MAXTEXT[name])
+    for key, value in flat_yaml(text, "job.yml").items():
         if key == "base_config":
             continue
         kind = KNOWN[key]
@@ -71,21 +69,21 @@ def test_the_mesh_has_every_device_once_and_fills_whole_slices(name: str) -> Non
 )
 def test_maxtext_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        maxtext(split(**changes))
+        written("maxtext", split(**changes))
 
 
 def test_experts_are_split_as_all_else() -> None:
     with pytest.raises(InputError, match="--tensor 1"):
-        maxtext(experts(32, model="mixtral-8x7b", zero=3))
+        written("maxtext", experts(32, model="mixtral-8x7b", zero=3))
 
 
 def test_a_plan_that_was_priced_for_another_stack_says_so_in_every_file() -> None:
     mine = split(**ALONE, zero=3, data=16)
-    for write, own in ((megatron, "megatron-core"), (torchtitan, "torchtitan"), (maxtext, "maxtext")):
-        assert "priced for the stack nanotron" in write(replace(mine, stack="nanotron"))
-        assert "priced for the stack" not in write(replace(mine, stack=own))
-        assert "priced for the stack" not in write(mine)
-    assert "priced for the stack torchtitan" in deepspeed(replace(mine, stack="torchtitan"))
+    for key, stack in (("megatron", "megatron-core"), ("torchtitan", "torchtitan"), ("maxtext", "maxtext")):
+        assert "priced for the stack nanotron" in written(key, replace(mine, stack="nanotron"))
+        assert "priced for the stack" not in written(key, replace(mine, stack=stack))
+        assert "priced for the stack" not in written(key, mine)
+    assert "priced for the stack torchtitan" in written("deepspeed", replace(mine, stack="torchtitan"))
 
 
 def test_a_plan_is_exported_to_maxtext_and_held_against_the_best(phaze: Callable[..., Any], tmp_path: Path) -> None:

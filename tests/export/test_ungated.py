@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from phaze.export.launch.megatron import megatron_launch
 from tests.conftest import Ran
+from tests.export.launching import read_back
 
 SIZES = "hidden=1024,layers=4,heads=16,mlp=4096,vocabulary=32000,sequence=512,gated="
 
@@ -17,7 +17,7 @@ def test_a_model_without_a_gate_is_launched_as_one(phaze: Callable[..., Ran], tm
         plan.write_text(phaze("plan", "--llama", SIZES + gate, *job, "--json").out)
         text = phaze("export", str(plan), "--to", "megatron").out
         assert flag in text and other not in text
-        launch = megatron_launch(f"{text}\n  --vocab-size 32000\n".replace("\\\n\n", "\\\n"), "launch.sh")
+        launch = read_back("megatron", f"{text}\n  --vocab-size 32000\n".replace("\\\n\n", "\\\n"))
         assert launch.model["llama"].get("gated", True) == (gate == "true")
         assert phaze("export", str(plan), "--to", "torchtitan").code == (0 if gate == "true" else 2)
     assert json.loads(plan.read_text())["job"]["sizes"]["gated"] is False

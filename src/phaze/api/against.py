@@ -7,7 +7,7 @@ from phaze.api.values import Planned, sheet
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
-    from phaze.export.launch.read import Launched
+    from phaze.export.launch_run import Launched
     from phaze.hardware.calibration import Basis
     from phaze.report.progress import Progress
 
@@ -17,7 +17,7 @@ def launched_job(path: str, model: Mapping[str, Any], stated: Mapping[str, Any])
     that the file names as its model runs only if ``allow_code`` is among them."""
     from dataclasses import replace
 
-    from phaze.export.launch.read import Told, read_launch
+    from phaze.export.launch_run import Told, read_launch
     from phaze.graph.supply.permission import require_allowed
     from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 

@@ -83,43 +83,32 @@ def _frame(run: str) -> "Frame":
 
 
 def _text(run: str, to: str, model: str | None) -> str:
-    if to == "megatron":
-        from phaze.export.megatron import megatron
-
-        return megatron(_split(run, model))
-    if to == "torchtitan":
-        from phaze.export.torchtitan import torchtitan
-
-        return torchtitan(_split(run, model))
-    if to == "maxtext":
-        from phaze.export.maxtext import maxtext
-
-        return maxtext(_split(run, model))
-    if to == "deepspeed":
-        from phaze.export.deepspeed import deepspeed
-
-        return deepspeed(_split(run, model))
     if to == "perfetto":
         from phaze.documents import dumps
         from phaze.export.perfetto import trace
 
         return dumps(trace(_stories(run, model))) + "\n"
-    from phaze.export.frame import csv_text
+    if to == "csv":
+        from phaze.export.frame import csv_text
 
-    return csv_text(_frame(run))
+        return csv_text(_frame(run))
+    from phaze.export.flag import launch_text
+    from phaze.export.frameworks import BY_KEY
+
+    return launch_text(BY_KEY[to], _split(run, model))
 
 
-def _flavour_beside(job: Path, run: str, model: str | None) -> str | None:
-    """Write the module that adds the sizes of a model that torchtitan does not have, beside its job; its path."""
-    from phaze.export.torchtitan_flavour import MODULE, flavour_module
-    from phaze.export.torchtitan_limits import FLAVOURS
+def _module_beside(launch: Path, to: str, run: str, model: str | None) -> str | None:
+    """Write the Python file that a launch file needs beside it; its path, or None where it needs none."""
+    from phaze.export.frameworks import BY_KEY
     from phaze.files import write_whole
 
-    split = _split(run, model)
-    if split.model in FLAVOURS:
+    module = BY_KEY[to].module(_split(run, model)) if to in BY_KEY else None
+    if module is None:
         return None
-    path = job.parent / f"{MODULE}.py"
-    write_whole(path, flavour_module(split))
+    name, text = module
+    path = launch.parent / name
+    write_whole(path, text)
     return str(path)
 
 
@@ -189,7 +178,7 @@ def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
         else:
             write_whole(Path(out), text)
             if to == "torchtitan":
-                document["module"] = _flavour_beside(Path(out), run, model)
+                document["module"] = _module_beside(Path(out), to, run, model)
 
     if out is None:
         return Shown(document, notes(text.removesuffix("\n")))

@@ -230,13 +230,13 @@ class Planned(Placed):
         """
         from phaze.errors import unknown_name
         from phaze.evaluate.job_file import reopened
+        from phaze.export.flag import launch_text
         from phaze.export.frame import csv_text
-        from phaze.export.launch_files import FRAMEWORKS
+        from phaze.export.frameworks import BY_KEY
         from phaze.export.source import planned_split
 
         if to == "csv":
             return csv_text(self.frame())
-        forms = {one.key: one.write for one in FRAMEWORKS}
-        if to not in forms:
-            raise unknown_name("to", "form", to, [*forms, "csv"])
-        return forms[to](planned_split(self.document, reopened(self.document, "plan")))
+        if to not in BY_KEY:
+            raise unknown_name("to", "form", to, [*BY_KEY, "csv"])
+        return launch_text(BY_KEY[to], planned_split(self.document, reopened(self.document, "plan")))

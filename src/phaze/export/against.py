@@ -20,13 +20,10 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.job_file import reopened, run_job
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import job_of
-from phaze.export.deepspeed import settings
-from phaze.export.flags import Choice
-from phaze.export.launch.read import Launched
-from phaze.export.maxtext import rows_of
-from phaze.export.megatron import choices
-from phaze.export.source import Split, planned_split
-from phaze.export.torchtitan import tables
+from phaze.export.flag import Framework, Line, lines
+from phaze.export.frameworks import BY_KEY
+from phaze.export.launch_run import Launched
+from phaze.export.source import planned_split
 from phaze.hardware.calibration import Basis
 
 # Parts of a plan in the order in which they are changed, with the keys of a run's plan that belong to each.
@@ -156,21 +153,9 @@ def _step(
     return Step(", ".join(parts), *sides, None if alone is None else alone[0], fits, *worth)
 
 
-def _lines(split: Split, framework: str) -> list[Choice]:
-    if framework == "torchtitan":
-        return [
-            Choice(f"{name}.{row.name}", row.value, row.why) for name, rows in tables(split).items() for row in rows
-        ]
-    if framework == "maxtext":
-        return rows_of(split)
-    if framework == "deepspeed":
-        return settings(split)
-    return choices(split)
-
-
-def _flags(document: Mapping[str, Any], framework: str, where: str) -> dict[str, Choice]:
-    split = planned_split(document, reopened(document, where))
-    return {row.name: row for row in _lines(split, framework)}
+def _lines(document: Mapping[str, Any], framework: Framework) -> dict[str, Line]:
+    split = planned_split(document, reopened(document, "plan"))
+    return {line.name: line for line in lines(framework, split)}
 
 
 def flag_changes(given: Mapping[str, Any], best: Mapping[str, Any], framework: str) -> dict[str, Any]:
@@ -178,21 +163,21 @@ def flag_changes(given: Mapping[str, Any], best: Mapping[str, Any], framework: s
 
     ``given`` or ``best`` is None where that side has no such flag, an empty text where it is a switch.
     """
-    asked = "megatron" if framework == "run" else framework
+    launching = BY_KEY["megatron" if framework == "run" else framework]
     sides = []
-    for name, document in (("given", given), ("best", best)):
+    for side, document in (("given", given), ("best", best)):
         try:
-            sides.append(_flags(document, asked, "plan"))
+            sides.append(_lines(document, launching))
         except InputError as fault:
-            return {"framework": asked, "refused": name, "reason": str(fault), "changes": []}
+            return {"framework": launching.key, "refused": side, "reason": str(fault), "changes": []}
     mine, theirs = sides
     rows = []
-    for name in [*mine, *(name for name in theirs if name not in mine)]:
-        before, after = (None if name not in side else side[name].value or "" for side in (mine, theirs))
+    for name in {**mine, **theirs}:
+        before, after = (launching.form(side[name].value) if name in side else None for side in sides)
         if before != after:
-            why = (theirs.get(name) or mine[name]).why
+            why = (theirs.get(name) or mine[name]).reason
             rows.append({"name": name, "given": before, "best": after, "why": why})
-    return {"framework": asked, "refused": None, "reason": None, "changes": rows}
+    return {"framework": launching.key, "refused": None, "reason": None, "changes": rows}
 
 
 def against_document(launched: Launched, best: Mapping[str, Any], basis: Basis) -> dict[str, Any]:

@@ -1,99 +1,155 @@
-"""A plan as DeepSpeed's configuration: JSON as release 0.19.8 reads it, for ``deepspeed --deepspeed_config FILE``.
+"""DeepSpeed's configuration: JSON as release 0.19.8 reads it, for ``deepspeed --deepspeed_config FILE``.
 
 DeepSpeed shares out state (ZeRO), splits tensors of Hugging Face models by their own plans (AutoTP), and sequences by
-exchanging heads (Ulysses); pipelines and experts are written in the model's code, recomputing too. What a configuration
-cannot express is refused with the reason; what the code must do is said in the file. A reader of the file keeps what it
-does not know, so the reason of every key stands in it, under ``reasons``.
+exchanging heads (Ulysses); pipelines and experts are written in the model's code, recomputing too. A reader of the file
+keeps what it does not know, so the reason of every key stands in it, under ``reasons``, and under ``reasons.planned``
+what the code must do. Of a file without it, it is taken for granted that nothing is recomputed and attention is fused.
 """
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from phaze import __version__
-from phaze.documents import dumps
-from phaze.errors import InputError
-from phaze.export.flags import Choice
-from phaze.export.source import Split, priced_elsewhere, require_launchable
+from phaze.documents import dumps, parse
+from phaze.export.flag import Flag, Framework, Limit, Line, above_one
+from phaze.export.limits import COMMON, modes
+from phaze.export.notation import dotted, tables_of
+from phaze.export.source import Split
+from phaze.export.values import Values
 
 VERSION = "DeepSpeed 0.19.8"
-MOST_SPLIT_ZERO = 2
-"""AutoTP trains with ZeRO 0 to 2."""
+PLANNED = "reasons.planned"
+USUAL: Mapping[str, str] = MappingProxyType({"recompute": "none", "attention": "fused", "optimizer": "adam"})
+ASSUMED = ("nothing is recomputed", "attention is fused", "the optimizer is adam")
 
 
-def _require_there(split: Split) -> None:
-    """Refuse what a configuration of DeepSpeed cannot say."""
-    require_launchable(split, "DeepSpeed")
-    own = {
-        "a pipeline": split.pipeline > 1,
-        "experts distributed over ranks": split.expert > 1,
+def _precision(values: Values, name: str) -> str:
+    return "bf16" if values.value(name) is True else "fp32"
+
+
+FLAGS = (
+    Flag("train_batch_size", "batch", "batch", "sequences of a batch", Values.required),
+    Flag(
+        "train_micro_batch_size_per_gpu", "microbatch", "microbatch", "sequences of a microbatch", Values.required
+    ),
+    Flag("gradient_accumulation_steps", "devices", "rounds", "microbatches of one of {split.data} replicas"),
+    Flag("bf16.enabled", "precision", lambda split: split.precision == "bf16", "as planned", _precision),
+    Flag(
+        "zero_optimization.stage", "zero", "zero", "optimizer state, then gradients, then weights are sharded",
+        Values.whole, default=0,
+    ),
+    Flag(
+        "zero_optimization.overlap_comm", "stack", "hides_synchronisation", "whether the plan overlaps synchronisation"
+    ),
+    Flag("tensor_parallel.autotp_size", "tensor", above_one("tensor"), "width of a tensor group"),
+    Flag(
+        "sequence_parallel_size", "context", above_one("context"), "ranks that share a sequence by exchanging heads"
+    ),
+    Flag(PLANNED, "recompute"),
+)  # fmt: skip
+NAMES = frozenset(flag.name for flag in FLAGS)
+
+
+IN_CODE = "{version} has it in the model's code, not in a file; plan without"
+LIMITS = (
+    *COMMON,
+    Limit(lambda split: split.pipeline > 1, "a pipeline", IN_CODE),
+    Limit(lambda split: split.expert > 1, "experts distributed over ranks", IN_CODE),
+    Limit(lambda split: split.context > 1 and split.context_way != "ulysses",
+          "a sequence shared over {split.context} ranks ({split.context_way})",
+          "{version} exchanges heads; plan with --context-way ulysses"),
+    Limit(lambda split: split.tensor > 1 and split.zero > 2,
+          "ZeRO {split.zero} with tensor parallelism",
+          "{version} splits tensors with ZeRO 0 to 2; plan with --zero 2"),
+    Limit(lambda split: split.shards > 1,
+          "state sharded over {split.shard} ranks, in groups that are replicas",
+          "{version} shards it over all; plan without --shard"),
+    Limit(lambda split: split.precision not in ("bf16", "fp32"),
+          "products in {split.precision}",
+          "{version} has bf16 and fp32; plan with one"),
+    Limit(lambda split: not {*split.recompute} <= {"none", "full"},
+          lambda split: f"recompute {modes(split)}",
+          "the model's code recomputes whole blocks: phaze plan --recompute full"),
+)  # fmt: skip
+
+
+def _together(values: Values) -> dict[str, Any]:
+    """What several keys state together, or the code that ``reasons`` describes."""
+    batch, microbatch = (values.required(name) for name in ("train_batch_size", "train_micro_batch_size_per_gpu"))
+    rounds = values.number("gradient_accumulation_steps")
+    if batch % (microbatch * rounds):
+        seen = f"{batch} sequences are not a multiple of {rounds} x {microbatch}"
+        raise values.fault("train_batch_size", seen, "give microbatches of whole replicas")
+    tensor, context = (values.whole(name) or 1 for name in ("tensor_parallel.autotp_size", "sequence_parallel_size"))
+    planned = values.value(PLANNED) or {}
+    if not isinstance(planned, Mapping):
+        raise values.fault(PLANNED, "it is not a table", 'write "planned": {...}')
+    return {
+        **{field: str(planned.get(field, usual)) for field, usual in USUAL.items()},
+        **({"context": context, "context_way": "ulysses"} if context > 1 else {}),
+        "tensor": tensor,
+        "pipeline": 1,
+        "chunks": 1,
+        "sequence_parallel": False,
+        "devices": batch // (microbatch * rounds) * tensor * context,
+        "assumed": () if planned else ASSUMED,
     }
-    for seen, refused in own.items():
-        if refused:
-            raise InputError(split.model, seen, f"{VERSION} has it in the model's code, not in a file; plan without")
-    if split.context > 1 and split.context_way != "ulysses":
-        seen = f"a sequence shared over {split.context} ranks ({split.context_way})"
-        raise InputError(split.model, seen, f"{VERSION} exchanges heads; plan with --context-way ulysses")
-    if split.tensor > 1 and split.zero > MOST_SPLIT_ZERO:
-        raise InputError(
-            split.model,
-            f"ZeRO {split.zero} with tensor parallelism",
-            f"{VERSION} splits tensors with ZeRO 0 to {MOST_SPLIT_ZERO}; plan with --zero {MOST_SPLIT_ZERO}",
-        )
-    if split.shards > 1:
-        seen = f"state sharded over {split.shard} ranks, in groups that are replicas"
-        raise InputError(split.model, seen, f"{VERSION} shards it over all; plan without --shard")
-    if split.precision not in ("bf16", "fp32"):
-        raise InputError(split.model, f"products in {split.precision}", f"{VERSION} has bf16 and fp32; plan with one")
-    if not {*split.recompute} <= {"none", "full"}:
-        seen = f"recompute {', '.join(sorted(set(split.recompute)))}"
-        raise InputError(split.model, seen, "the model's code recomputes whole blocks: phaze plan --recompute full")
 
 
-def _rows(split: Split) -> list[tuple[str, Any, str]]:
-    """Every key with its table, its value and why; refuses what a configuration cannot say."""
-    _require_there(split)
-    found = [
-        ("train_batch_size", split.batch, "sequences of a batch"),
-        ("train_micro_batch_size_per_gpu", split.microbatch, "sequences of a microbatch"),
-        ("gradient_accumulation_steps", split.rounds, f"microbatches of one of {split.data} replicas"),
-        ("bf16.enabled", split.precision == "bf16", "as planned"),
-        ("zero_optimization.stage", split.zero, "optimizer state, then gradients, then weights are sharded"),
-        ("zero_optimization.overlap_comm", split.hides_synchronisation, "whether the plan overlaps synchronisation"),
-    ]
-    if split.tensor > 1:
-        found.append(("tensor_parallel.autotp_size", split.tensor, "width of a tensor group"))
-    if split.context > 1:
-        found.append(("sequence_parallel_size", split.context, "ranks that share a sequence by exchanging heads"))
-    return found
-
-
-def settings(split: Split) -> list[Choice]:
-    """Every key of the plan, by its dotted name."""
-    return [Choice(name, dumps(value), why) for name, value, why in _rows(split)]
-
-
-def deepspeed(split: Split) -> str:
-    """The configuration as text; refuses what it cannot express."""
-    found: dict[str, Any] = {}
-    rows = _rows(split)
-    for name, value, _ in rows:
-        table, _, key = name.rpartition(".")
-        (found.setdefault(table, {}) if table else found)[key] = value
+def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
+    document: dict[str, Any] = {}
+    for line in lines:
+        table, _, key = line.name.rpartition(".")
+        target = document.setdefault(table, {}) if table else document
+        target[key] = line.value
     notes = [f"phaze {__version__}: {split.model} on {split.processes} {split.chip}", f"read by {VERSION}"]
     reasons = {
-        **{name: why for name, _, why in rows},
+        **{line.name: line.reason for line in lines},
         "planned": {"recompute": split.recompute[0], "attention": split.attention, "optimizer": split.optimizer},
-        "notes": notes + differences(split),
+        "notes": [*notes, *deviations],
     }
-    return dumps({**found, "reasons": reasons}, pretty=True) + "\n"
+    return dumps({**document, "reasons": reasons}, pretty=True) + "\n"
 
 
-def differences(split: Split) -> list[str]:
-    """What the code that is launched must do, or DeepSpeed does otherwise than planned."""
-    found = priced_elsewhere(split, "DeepSpeed", "megatron-deepspeed", ("megatron-deepspeed",))
-    if "full" in split.recompute:
-        found.append("recompute every block: model.gradient_checkpointing_enable() in Hugging Face's classes")
-    if split.tensor > 1 and split.sequence_parallel:
-        found.append("AutoTP has no sequence parallelism: activations between its splits are held whole on every rank")
-    if split.attention == "fused":
-        found.append('fused attention: attn_implementation="flash_attention_2" or "sdpa" of the model')
-    return found
+def _parse(text: str, where: str) -> dict[str, Any]:
+    """Keys by name; of its tables those that a flag names."""
+    values = dotted(parse(text, "json", where), tables_of(NAMES), where, '"{}": {{...}}')
+    return {name: value for name, value in values.items() if name in NAMES or "." not in name}
+
+
+def _recognises(path: str, text: str, where: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return False
+    return not {"zero_optimization", "train_micro_batch_size_per_gpu"}.isdisjoint(parse(text, "json", where))
+
+
+FRAMEWORK = Framework(
+    key="deepspeed",
+    name="DeepSpeed",
+    version=VERSION,
+    file="deepspeed.json",
+    described="a DeepSpeed JSON",
+    stacks=("megatron-deepspeed",),
+    flags=FLAGS,
+    limits=LIMITS,
+    form=dumps,
+    write=_write,
+    parse=_parse,
+    recognises=_recognises,
+    deviations=(
+        (
+            lambda split: "full" in split.recompute,
+            "recompute every block: model.gradient_checkpointing_enable() in Hugging Face's classes",
+        ),
+        (
+            lambda split: split.tensor > 1 and split.sequence_parallel,
+            "AutoTP has no sequence parallelism: activations between its splits are held whole on every rank",
+        ),
+        (
+            lambda split: split.attention == "fused",
+            'fused attention: attn_implementation="flash_attention_2" or "sdpa" of the model',
+        ),
+    ),
+    together=_together,
+)

@@ -1,7 +1,6 @@
 """The launch files of a plan, one a framework: the text or why there is none, and what it does otherwise."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from phaze.errors import InputError
@@ -10,28 +9,10 @@ from phaze.evaluate.memo import Memo
 from phaze.evaluate.plan import RankAt
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import plans_in
-from phaze.export import deepspeed, maxtext, megatron, torchtitan
+from phaze.export.flag import Framework, deviations, launch_text
+from phaze.export.frameworks import FRAMEWORKS
 from phaze.export.source import Split, planned_split
 from phaze.report.launch_text import LaunchText
-
-
-@dataclass(frozen=True, slots=True)
-class Framework:
-    """A framework: its key, its name, the file to save under, how to write it, and what it does otherwise."""
-
-    key: str
-    name: str
-    file: str
-    write: Callable[[Split], str]
-    differs: Callable[[Split], list[str]]
-
-
-FRAMEWORKS = (
-    Framework("megatron", "Megatron-LM", "megatron.sh", megatron.megatron, megatron.differences),
-    Framework("torchtitan", "torchtitan", "torchtitan.toml", torchtitan.torchtitan, torchtitan.differences),
-    Framework("maxtext", "MaxText", "maxtext.yml", maxtext.maxtext, maxtext.differences),
-    Framework("deepspeed", "DeepSpeed", "deepspeed.json", deepspeed.deepspeed, deepspeed.differences),
-)
 
 
 def launches(
@@ -52,7 +33,7 @@ def launches(
 def _launch(framework: Framework, split: Split) -> LaunchText:
     named = (framework.key, framework.name, framework.file)
     try:
-        return LaunchText(*named, framework.write(split), "", tuple(framework.differs(split)))
+        return LaunchText(*named, launch_text(framework, split), "", tuple(deviations(framework, split)))
     except InputError as fault:
         return LaunchText(*named, "", _reason(fault), ())
 

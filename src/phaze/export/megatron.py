@@ -1,129 +1,37 @@
-"""Launch flags of a plan for Megatron-LM, by the parser and the checks of Megatron Core 0.19.2.
+"""Launch flags of Megatron-LM, by the parser and the checks of Megatron Core 0.19.2.
 
-A pipeline is told as a layout, ``--pipeline-model-parallel-layout``: E what lies before the blocks, t a block, L what
-lies after them, ``|`` between stages; with chunks, the stages of the first chunk of all ranks come first.
 ZeRO 1 is the distributed optimizer, ZeRO 2 and 3 are Megatron-FSDP, which stands beside tensor parallelism but is not
-documented beside a pipeline. What Megatron-LM cannot express is refused: see
-:func:`phaze.export.source.require_launchable` and below. ``tests/export/against_releases.py`` gives every kind of plan
-to the release itself.
+documented beside a pipeline. ``tests/export/against_releases.py`` gives every kind of plan to the release itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from phaze import __version__
-from phaze.errors import InputError
-from phaze.export.flags import Choice, aligned
-from phaze.export.megatron_model import BERT, SCRIPTS, model_choices, require_there
-from phaze.export.megatron_shared import shared_choices
-from phaze.export.source import Split, priced_elsewhere, require_launchable
+from phaze.evaluate.recomputing import mode_asked, with_offload
+from phaze.export.flag import Flag, Framework, Limit, Line, above_one, only
+from phaze.export.limits import COMMON, has_special_state
+from phaze.export.megatron_model import (
+    MODEL,
+    NOT_THERE,
+    is_not_there,
+    script_of,
+    stated_model,
+    stated_sizes,
+)
+from phaze.export.megatron_pipeline import PIPELINE, PIPELINE_LIMITS, stated_stages
+from phaze.export.megatron_shared import SHARED, SHARED_LIMITS, adjacent_stages, context_way
+from phaze.export.notation import aligned, not_as_planned, shell_value
+from phaze.export.shell import flags_of, words_of
+from phaze.export.source import Split
+from phaze.export.values import Values, Words
 from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
-from phaze.hardware.stack import StateBytes
 
 VERSION = "Megatron-LM with Megatron Core 0.19.2"
-STACKS = ("megatron-core", "megatron-2021", "megatron-2022")
-"""The stacks that price it."""
 CONNECTIONS, OFFLOADS = "CUDA_DEVICE_MAX_CONNECTIONS", "NVTE_CPU_OFFLOAD_V1"
-
-
-def layout(split: Split) -> str:
-    """The pipeline as a layout string; chunk c of rank r is the stage c * ranks + r of the string."""
-    if split.chunks == 1:
-        return "|".join(_stage(blocks, before, after) for blocks, before, after in split.stages)
-    pieces: list[list[str]] = []
-    for number, (blocks, _, _) in enumerate(split.stages):
-        if blocks % split.chunks:
-            raise InputError(
-                split.model,
-                f"stage {number} has {blocks} blocks in {split.chunks} chunks",
-                "plan with chunks that divide the blocks of a stage",
-            )
-        pieces.append([_stage(blocks // split.chunks, False, False)] * split.chunks)
-    flat = [pieces[rank][chunk] for chunk in range(split.chunks) for rank in range(split.pipeline)]
-    flat[0], flat[-1] = "E" + flat[0], flat[-1] + "L"
-    return "|".join(flat)
-
-
-def _stage(blocks: int, before: bool, after: bool) -> str:
-    own = "" if blocks == 0 else "t" if blocks == 1 else f"t*{blocks}"
-    return f"{'E' if before else ''}{own}{'L' if after else ''}"
-
-
-def _even(split: Split) -> bool:
-    """Whether Megatron-LM cuts the pipeline so without being told."""
-    first, last = split.stages[0], split.stages[-1]
-    return len({blocks for blocks, _, _ in split.stages}) == 1 and first[1] and last[2] and split.chunks == 1
-
-
-def _pipeline(split: Split) -> list[Choice]:
-    if split.pipeline == 1:
-        return [Choice("--pipeline-model-parallel-size", "1", "no pipeline")]
-    if split.schedule not in ("1f1b", "interleaved"):
-        seen = f"{VERSION} runs 1F1B, interleaved or not; plan with --family 1f1b,interleaved"
-        raise InputError(split.model, f"the pipeline schedule {split.schedule}", seen)
-    found = [Choice("--pipeline-model-parallel-size", str(split.pipeline), "stages of a replica")]
-    if _even(split):
-        return found
-    if SCRIPTS.get(split.model) == BERT:
-        raise InputError(
-            split.model, "its stages are uneven", "Megatron-LM's layouts are for decoders; plan with even stages"
-        )
-    why = "uneven stages: E before the blocks, t a block, L after them"
-    if split.chunks > 1:
-        why = f"{split.chunks} virtual stages a rank, the first of every rank first"
-        if split.rounds % split.pipeline:
-            raise InputError(
-                split.model,
-                f"{split.rounds} microbatches of a replica are not a multiple of its {split.pipeline} stages",
-                "Megatron-LM needs one; plan with another batch or without chunks",
-            )
-    return [*found, Choice("--pipeline-model-parallel-layout", f'"{layout(split)}"', why)]
-
-
-# What Megatron Core 0.19 can keep in the memory of the host where it cannot keep whole blocks there.
-OFFLOADED = "attn_norm qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act"
-
-
-def _offload(split: Split) -> list[Choice]:
-    """Activations in the memory of the host."""
-    mode = split.recompute[0]
-    if mode != OFFLOAD:
-        raise InputError(
-            split.model,
-            f"'{mode}': parts of a block are recomputed and the rest is offloaded",
-            "Megatron-LM offloads what it does not recompute; plan with --recompute offload",
-        )
-    if split.pipeline == 1 and split.blocks > 1:
-        why = "activations wait in the memory of the host, those of the last block on the device"
-        return [Choice("--cpu-offloading-num-layers", str(split.blocks - 1), why)]
-    return [
-        Choice("--fine-grained-activation-offloading", None, "activations wait in the memory of the host"),
-        Choice("--offload-modules", OFFLOADED, "all that can: inside a dense MLP they stay on the device"),
-    ]
-
-
-def _recompute(model: str, mode: str) -> list[Choice]:
-    if mode == "full":
-        return [
-            Choice("--recompute-granularity", "full", "every block runs its forward pass again"),
-            Choice("--recompute-method", "uniform", "block by block"),
-            Choice("--recompute-num-layers", "1", "only the input of each block is kept"),
-        ]
-    if mode == "selective":
-        return [
-            Choice("--recompute-granularity", "selective", "only what is cheap to compute again"),
-            Choice("--recompute-modules", "core_attn", "scores, softmax and dropout of attention"),
-        ]
-    if mode == ALTERNATE:
-        raise InputError(model, "every second block is recomputed", "Megatron-LM recomputes modules or whole blocks")
-    if mode != "none":
-        return [
-            Choice("--recompute-granularity", "selective", "parts of every block"),
-            Choice("--recompute-modules", mode.replace(JOIN, " "), "the parts that are recomputed"),
-        ]
-    return []
-
-
+SHARDING: Mapping[int, str] = MappingProxyType({0: "no_shard", 1: "optim", 2: "optim_grads", 3: "optim_grads_params"})
+"""Megatron-FSDP's strategy by ZeRO stage."""
 HYBRID = "products in fp8: E4M3 forward, E5M2 for gradients"
 FP8_RECIPES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
@@ -135,42 +43,6 @@ FP8_RECIPES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     }
 )
 """Megatron-LM's word for a recipe, its format, and why."""
-
-
-def _precision(split: Split) -> list[Choice]:
-    if split.precision == "fp32":
-        return []
-    found = [Choice("--bf16", None, "weights and activations in bf16, state in fp32")]
-    if split.precision == "nvfp4":
-        found += [
-            Choice("--fp4-format", "e2m1", "products in 4 bits"),
-            Choice("--fp4-recipe", "nvfp4", "a scale for every 16 values"),
-        ]
-    elif split.precision in FP8_RECIPES:
-        name, form, why = FP8_RECIPES[split.precision]
-        found += [Choice("--fp8-format", form, why), Choice("--fp8-recipe", name, f"the plan's {split.precision}")]
-        if split.low_precision_weights:
-            found.append(Choice("--fp8-param-gather", None, "weights are held and gathered in fp8"))
-    return found
-
-
-def _fsdp(split: Split) -> list[Choice]:
-    if split.pipeline > 1:
-        raise InputError(
-            split.model,
-            f"ZeRO {split.zero} with a pipeline of {split.pipeline} stages",
-            "Megatron-FSDP is documented with tensor parallelism only; plan with --zero 1",
-        )
-    kind, what = ("optim_grads", "gradients") if split.zero == 2 else ("optim_grads_params", "gradients and weights")
-    return [
-        Choice("--use-megatron-fsdp", None, f"ZeRO {split.zero}"),
-        Choice("--data-parallel-sharding-strategy", kind, f"each replica keeps its share of state, {what}"),
-        Choice("--use-distributed-optimizer", None, "Megatron-FSDP needs it"),
-        Choice("--no-gradient-accumulation-fusion", None, "Megatron-FSDP needs it before Transformer Engine 2.10"),
-        Choice("--ckpt-format", "fsdp_dtensor", "the one form of checkpoint that Megatron-FSDP writes"),
-    ]
-
-
 DTYPES: Mapping[str, tuple[str, Mapping[float, str]]] = MappingProxyType(
     {
         "gradient": ("--main-grads-dtype", {4.0: "fp32", 2.0: "bf16"}),
@@ -180,108 +52,269 @@ DTYPES: Mapping[str, tuple[str, Mapping[float, str]]] = MappingProxyType(
     }
 )
 """Megatron-LM's word for a part of the optimizer's state, and its types by bytes."""
+GRANULARITY: Mapping[str, str] = MappingProxyType(
+    {"full": "every block runs its forward pass again", "selective": "only what is cheap to compute again"}
+)
+OFFLOADED = "attn_norm qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act"
+"""What Megatron Core 0.19 can keep in the memory of the host where it cannot keep whole blocks there."""
+BACKENDS: Mapping[str, str | None] = MappingProxyType({"auto": None, "unfused": "eager", "local": "eager"})
+"""Attention by its backends; every other one is fused."""
 
 
-def _aware(split: Split) -> list[Choice]:
-    """The types of the optimizer's state, where the stack has others than the usual."""
-    if split.state is None or split.state == StateBytes() or split.optimizer != "adam":
-        return []
-    if split.zero == 0:
-        raise InputError(
-            split.model,
-            "an optimizer's state of its own types without ZeRO",
-            "Megatron-LM's precision-aware optimizer is distributed; plan with --zero 1",
-        )
-    found = [Choice("--use-precision-aware-optimizer", None, "state in the types that the stack says")]
-    for part, (flag, names) in DTYPES.items():
-        size = getattr(split.state, part)
-        if size not in names:
-            allowed = ", ".join(f"{known:g}" for known in names)
-            raise InputError(split.model, f"{size:g} bytes of {part} a parameter", f"Megatron-LM holds {allowed}")
-        found.append(Choice(flag, names[size], f"{size:g} bytes a parameter"))
-    return found
+def _offloads(split: Split) -> bool:
+    return OFFLOAD in split.recompute[0]
 
 
-def _state(split: Split) -> list[Choice]:
-    found = [*_precision(split), Choice("--optimizer", split.optimizer, "as planned")]
-    if split.optimizer == "sgd":
-        found.append(Choice("--sgd-momentum", "0.0", "the plan keeps no momentum"))
-    if split.zero == 1:
-        found.append(Choice("--use-distributed-optimizer", None, "ZeRO 1: each replica keeps its share of the state"))
-    if split.zero > 1:
-        found += _fsdp(split)
-    if split.shards > 1:
-        why = f"{split.shards} groups of {split.shard} ranks shard state, and reduce over each other"
-        found.append(Choice("--num-distributed-optimizer-instances", str(split.shards), why))
-    found += _aware(split)
-    if split.hides_synchronisation and split.data > 1:
-        found.append(Choice("--overlap-grad-reduce", None, "the plan assumes overlapped synchronisation"))
-        if split.zero > 0:
-            found.append(Choice("--overlap-param-gather", None, "the plan assumes overlapped synchronisation"))
-    return found
+def _offloads_blocks(split: Split) -> bool:
+    """Whether whole blocks can be offloaded: without a pipeline, all but the last."""
+    return _offloads(split) and split.pipeline == 1 and split.blocks > 1
 
 
-def choices(split: Split) -> list[Choice]:
-    """Every flag of the plan, or an InputError that says why there is none."""
-    require_there(split)
-    require_launchable(split, "Megatron-LM")
-    found = [
-        *model_choices(split),
-        Choice("--tensor-model-parallel-size", str(split.tensor), "width of a tensor group"),
-    ]
-    if split.sequence_parallel and split.tensor > 1:
-        found.append(Choice("--sequence-parallel", None, "norms and dropout split over the tensor group too"))
-    found += shared_choices(split) + _pipeline(split)
-    if split.order == "pipeline" and split.pipeline > 1 and split.data > 1:
-        found.append(Choice("--use-tp-pp-dp-mapping", None, "stages of a replica adjacent, replicas further apart"))
-    attention = ("flash", "scores never leave the chip")
-    if split.attention == "eager":
-        attention = ("unfused", "the plan keeps the scores; auto may be faster and smaller")
-    return [
-        *found,
-        Choice("--micro-batch-size", str(split.microbatch), "sequences that pass the pipeline together"),
-        Choice(
-            "--global-batch-size", str(split.batch), f"{split.rounds} microbatches in each of {split.data} replicas"
-        ),
-        *(_offload(split) if OFFLOAD in split.recompute[0] else _recompute(split.model, split.recompute[0])),
-        *_state(split),
-        Choice("--attention-backend", *attention),
-    ]
+def _recomputes_all(split: Split) -> bool:
+    return split.recompute[0] == "full"
+
+
+def _granularity(split: Split) -> str | None:
+    if _offloads(split) or split.recompute[0] == "none":
+        return None
+    return "full" if _recomputes_all(split) else "selective"
+
+
+def _modules(split: Split) -> str:
+    return "core_attn" if split.recompute[0] == "selective" else split.recompute[0].replace(JOIN, " ")
+
+
+def _overlaps(split: Split) -> bool:
+    return split.hides_synchronisation and split.data > 1
+
+
+def _has_other_state(split: Split) -> bool:
+    """Whether the optimizer must be told the types of its state."""
+    return has_special_state(split) and split.optimizer == "adam"
+
+
+def _state_bytes(split: Split, part: str) -> float:
+    return float(getattr(split.state, part))
+
+
+def _dtype(part: str, name: str, types: Mapping[float, str]) -> Flag:
+    return Flag(
+        name,
+        encode=lambda split: types.get(_state_bytes(split, part)) if _has_other_state(split) else None,
+        reason=lambda split: f"{_state_bytes(split, part):g} bytes a parameter",
+    )
+
+
+def _dtype_limit(part: str, types: Mapping[float, str]) -> Limit:
+    return Limit(
+        lambda split: _has_other_state(split) and _state_bytes(split, part) not in types,
+        lambda split: f"{_state_bytes(split, part):g} bytes of {part} a parameter",
+        f"Megatron-LM holds {', '.join(f'{size:g}' for size in types)}",
+    )
+
+
+BATCH = (
+    Flag("--use-tp-pp-dp-mapping", "", only(True, adjacent_stages),
+         "stages of a replica adjacent, replicas further apart"),
+    Flag("--micro-batch-size", "microbatch", "microbatch", "sequences that pass the pipeline together",
+         Values.number),
+    Flag("--global-batch-size", "batch", "batch", "{split.rounds} microbatches in each of {split.data} replicas",
+         Values.count),
+    Flag("--nproc-per-node", "devices"),
+    Flag("--nnodes", "devices"),
+)  # fmt: skip
+RECOMPUTE = (
+    Flag("--cpu-offloading-num-layers", "recompute",
+         lambda split: split.blocks - 1 if _offloads_blocks(split) else None,
+         "activations wait in the memory of the host, those of the last block on the device"),
+    Flag("--fine-grained-activation-offloading", "recompute",
+         only(True, lambda split: _offloads(split) and not _offloads_blocks(split)),
+         "activations wait in the memory of the host"),
+    Flag("--offload-modules", "recompute",
+         only(OFFLOADED, lambda split: _offloads(split) and not _offloads_blocks(split)),
+         "all that can: inside a dense MLP they stay on the device"),
+    Flag("--recompute-granularity", "recompute", _granularity,
+         lambda split: GRANULARITY.get(split.recompute[0], "parts of every block")),
+    Flag("--recompute-method", "recompute", only("uniform", _recomputes_all), "block by block"),
+    Flag("--recompute-num-layers", "recompute", only("1", _recomputes_all), "only the input of each block is kept"),
+    Flag("--recompute-modules", "recompute",
+         lambda split: _modules(split) if _granularity(split) == "selective" else None,
+         lambda split: (
+             "scores, softmax and dropout of attention" if split.recompute[0] == "selective"
+             else "the parts that are recomputed"
+         )),
+    Flag("--recompute-activations", "recompute"),
+)  # fmt: skip
+PRECISION = (
+    Flag("--bf16", "precision", only(True, lambda split: split.precision != "fp32"),
+         "weights and activations in bf16, state in fp32"),
+    Flag("--fp16", "precision"),
+    Flag("--fp4-format", "precision", only("e2m1", lambda split: split.precision == "nvfp4"), "products in 4 bits"),
+    Flag("--fp4-recipe", "precision", only("nvfp4", lambda split: split.precision == "nvfp4"),
+         "a scale for every 16 values"),
+    Flag("--fp8-format", "precision", lambda split: FP8_RECIPES.get(split.precision, ("", None))[1],
+         lambda split: FP8_RECIPES[split.precision][2]),
+    Flag("--fp8-recipe", "precision", lambda split: FP8_RECIPES.get(split.precision, (None,))[0],
+         "the plan's {split.precision}", default="delayed"),
+    Flag("--fp8-param-gather", "",
+         only(True, lambda split: split.low_precision_weights and split.precision in FP8_RECIPES),
+         "weights are held and gathered in fp8"),
+)  # fmt: skip
+OPTIMIZER = (
+    Flag("--optimizer", "optimizer", "optimizer", "as planned", Values.value),
+    Flag("--sgd-momentum", "", only("0.0", lambda split: split.optimizer == "sgd"), "the plan keeps no momentum"),
+    Flag("--use-megatron-fsdp", "zero", only(True, lambda split: split.zero > 1), "ZeRO {split.zero}"),
+    Flag("--data-parallel-sharding-strategy", "zero",
+         lambda split: SHARDING[split.zero] if split.zero > 1 else None,
+         lambda split: (
+             "each replica keeps its share of state, " + ("gradients" if split.zero == 2 else "gradients and weights")
+         ), default="no_shard"),
+    Flag("--use-distributed-optimizer", "zero", only(True, lambda split: split.zero > 0),
+         lambda split: (
+             "ZeRO 1: each replica keeps its share of the state" if split.zero == 1 else "Megatron-FSDP needs it"
+         )),
+    Flag("--no-gradient-accumulation-fusion", "", only(True, lambda split: split.zero > 1),
+         "Megatron-FSDP needs it before Transformer Engine 2.10"),
+    Flag("--ckpt-format", "", only("fsdp_dtensor", lambda split: split.zero > 1),
+         "the one form of checkpoint that Megatron-FSDP writes"),
+    Flag("--num-distributed-optimizer-instances", "shards", above_one("shards"),
+         "{split.shards} groups of {split.shard} ranks shard state, and reduce over each other", Values.number),
+    Flag("--use-precision-aware-optimizer", "", only(True, _has_other_state),
+         "state in the types that the stack says"),
+    *(_dtype(part, name, types) for part, (name, types) in DTYPES.items()),
+    Flag("--overlap-grad-reduce", "", only(True, _overlaps), "the plan assumes overlapped synchronisation"),
+    Flag("--overlap-param-gather", "", only(True, lambda split: _overlaps(split) and split.zero > 0),
+         "the plan assumes overlapped synchronisation"),
+    Flag("--attention-backend", "attention",
+         lambda split: "unfused" if split.attention == "eager" else "flash",
+         lambda split: (
+             "the plan keeps the scores; auto may be faster and smaller" if split.attention == "eager"
+             else "scores never leave the chip"
+         ), lambda values, name: BACKENDS.get(values.value(name) or "auto", "fused")),
+)  # fmt: skip
+LIMITS = (
+    Limit(is_not_there, "Megatron-LM cannot run this plan", lambda split: NOT_THERE[split.model]),
+    *COMMON,
+    *SHARED_LIMITS,
+    *PIPELINE_LIMITS,
+    Limit(lambda split: _offloads(split) and split.recompute[0] != OFFLOAD,
+          "'{split.recompute[0]}': parts of a block are recomputed and the rest is offloaded",
+          "Megatron-LM offloads what it does not recompute; plan with --recompute offload"),
+    Limit(lambda split: split.recompute[0] == ALTERNATE,
+          "every second block is recomputed",
+          "Megatron-LM recomputes modules or whole blocks"),
+    Limit(lambda split: split.zero > 1 and split.pipeline > 1,
+          "ZeRO {split.zero} with a pipeline of {split.pipeline} stages",
+          "Megatron-FSDP is documented with tensor parallelism only; plan with --zero 1"),
+    Limit(lambda split: _has_other_state(split) and split.zero == 0,
+          "an optimizer's state of its own types without ZeRO",
+          "Megatron-LM's precision-aware optimizer is distributed; plan with --zero 1"),
+    *(_dtype_limit(part, types) for part, (_, types) in DTYPES.items()),
+)  # fmt: skip
+
+
+def _recompute(values: Values) -> str:
+    granularity, method = "--recompute-granularity", "--recompute-method"
+    if granularity not in values:
+        return "selective" if "--recompute-activations" in values else "none"
+    if values.choice(granularity, "granularity", ("selective", "full")) == "full":
+        if values.value(method) == "block":
+            seen = "block recomputes some blocks of a stage"
+            raise values.fault(method, seen, "phaze prices uniform: all of them")
+        return "full"
+    modules = values.words("--recompute-modules") or ("core_attn",)
+    # With core_attn alone Megatron-LM calls it selective; what that reruns is the stack's own.
+    if list(modules) == ["core_attn"]:
+        return "selective"
+    return mode_asked(JOIN.join(modules), f"{values.where}: --recompute-modules")
+
+
+def _zero(values: Values) -> int:
+    if "--use-megatron-fsdp" not in values:
+        return int("--use-distributed-optimizer" in values)
+    strategy = values.choice("--data-parallel-sharding-strategy", "strategy", tuple(SHARDING.values()))
+    return next(zero for zero, name in SHARDING.items() if name == strategy)
+
+
+def _precision(values: Values) -> str:
+    if "--fp4-format" in values:
+        return "nvfp4"
+    if "--fp8-format" in values:
+        ours = {name: recipe for recipe, (name, _, _) in FP8_RECIPES.items()}
+        return ours[values.choice("--fp8-recipe", "priced recipe", tuple(ours))]
+    return "bf16" if "--bf16" in values or "--fp16" in values else "fp32"
+
+
+def _together(values: Values) -> dict[str, Any]:
+    """What several flags state together."""
+    offloads = values.count("--cpu-offloading-num-layers") or "--fine-grained-activation-offloading" in values
+    ranks, nodes = values.count("--nproc-per-node"), values.number("--nnodes")
+    experts, contexts = (values.number(f"--{axis}-parallel-size") for axis in ("expert-model", "context"))
+    is_fp16 = "--fp16" in values and not {"--fp4-format", "--fp8-format"} & set(values.stated)
+    sizes = stated_sizes(values)
+    return {
+        **{f"sizes.{size}": number for size, number in sizes.items()},
+        **stated_stages(values),
+        "model": stated_model(values, sizes),
+        "recompute": with_offload(_recompute(values)) if offloads else _recompute(values),
+        "zero": _zero(values),
+        "context_way": context_way(values) if contexts > 1 else None,
+        "expert_tensor": values.count("--expert-tensor-parallel-size") if experts > 1 else None,
+        "devices": None if ranks is None else ranks * nodes,
+        "precision": _precision(values),
+        "assumed": ("fp16 is priced as bf16: both have two bytes",) if is_fp16 else (),
+    }
 
 
 def environment(split: Split) -> str:
     """The lines that set what the flags need of the environment."""
-    found = ""
+    text = ""
     if split.zero > 1:
-        found = f"unset {CONNECTIONS}  # Megatron-FSDP refuses to start with 1\n"
+        text = f"unset {CONNECTIONS}  # Megatron-FSDP refuses to start with 1\n"
     elif split.tensor > 1 or split.context > 1:
-        found = f"export {CONNECTIONS}=1  # tensor and context parallelism need it on GPUs before Blackwell\n"
-    if OFFLOAD in split.recompute[0] and split.pipeline > 1:
-        found += f"export {OFFLOADS}=1  # weights stay on the device, with Transformer Engine 2.10 or later\n"
-    return found
+        text = f"export {CONNECTIONS}=1  # tensor and context parallelism need it on GPUs before Blackwell\n"
+    if _offloads(split) and split.pipeline > 1:
+        text += f"export {OFFLOADS}=1  # weights stay on the device, with Transformer Engine 2.10 or later\n"
+    return text
 
 
-def _words(split: Split) -> str:
-    words = split.sizes.get("vocabulary")
-    return "" if words is None else f" of {words:,} words, as planned,"
-
-
-def differences(split: Split) -> list[str]:
-    """What Megatron-LM will do otherwise than planned: it runs a plan as it is, with its own kernels."""
-    return priced_elsewhere(split, "Megatron-LM", "megatron-core", STACKS)
-
-
-def megatron(split: Split) -> str:
+def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     """A shell file that sets MEGATRON_FLAGS."""
-    lines = [(f"  {c.name}{'' if c.value is None else ' ' + c.value}", c.why) for c in choices(split)]
-    used = split.processes
-    script = SCRIPTS.get(split.model, "your pretraining script")
+    rows = [(f"  {line.name} {shell_value(line.value)}".rstrip(), line.reason) for line in lines]
+    vocabulary = f" of {split.sizes['vocabulary']:,} words, as planned," if "vocabulary" in split.sizes else ""
     return (
-        f"# {split.model} on {used} x {split.chip}: flags for {VERSION}, by phaze {__version__}.\n"
-        f"# The data-parallel degree, {split.data}, follows from the {used} processes that are started.\n"
-        + "".join(f"# Not as planned: {one}.\n" for one in differences(split))
-        + f"{environment(split)}MEGATRON_FLAGS=(\n{aligned(lines)}\n)\n"
-        f"# Then, with data, a tokenizer{_words(split)} and a learning rate of your own,\n"
-        f"# and torchrun's own options for {used} processes:\n"
-        f'#   torchrun ... {script} "${{MEGATRON_FLAGS[@]}}" ...\n'
+        f"# {split.model} on {split.processes} x {split.chip}: flags for {VERSION}, by phaze {__version__}.\n"
+        f"# The data-parallel degree, {split.data}, follows from the {split.processes} processes that are started.\n"
+        f"{not_as_planned(deviations)}{environment(split)}MEGATRON_FLAGS=(\n{aligned(rows)}\n)\n"
+        f"# Then, with data, a tokenizer{vocabulary} and a learning rate of your own,\n"
+        f"# and torchrun's own options for {split.processes} processes:\n"
+        f'#   torchrun ... {script_of(split)} "${{MEGATRON_FLAGS[@]}}" ...\n'
     )
+
+
+def _parse(text: str, where: str) -> dict[str, Words]:
+    return {name: Words(tuple(words)) for name, words in flags_of(words_of(text, where))}
+
+
+def _recognises(path: str, text: str, where: str) -> bool:
+    """Any text that is not of another notation and has the flags of a batch."""
+    if path.endswith((".toml", ".yml", ".yaml")) or text.lstrip().startswith("{"):
+        return False
+    return not {"--micro-batch-size", "--global-batch-size"}.isdisjoint(_parse(text, where))
+
+
+FRAMEWORK = Framework(
+    key="megatron",
+    name="Megatron-LM",
+    version=VERSION,
+    file="megatron.sh",
+    described="a shell file with Megatron-LM's flags",
+    stacks=("megatron-core", "megatron-2021", "megatron-2022"),
+    flags=(*MODEL, *SHARED, *PIPELINE, *BATCH, *RECOMPUTE, *PRECISION, *OPTIMIZER),
+    limits=LIMITS,
+    form=shell_value,
+    write=_write,
+    parse=_parse,
+    recognises=_recognises,
+    together=_together,
+)

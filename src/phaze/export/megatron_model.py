@@ -1,37 +1,22 @@
-"""What Megatron-LM must be told of a model itself: its sizes and its kind, by Megatron Core 0.19.2."""
+"""What Megatron-LM must be told of a model itself: its sizes and its kind, by Megatron Core 0.19.2, both ways."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
-from phaze.errors import InputError
-from phaze.export.flags import Choice
+from phaze.export.flag import Condition, Flag, Text, only
 from phaze.export.source import Split
+from phaze.export.values import Values
 
 GPT, BERT = "pretrain_gpt.py", "pretrain_bert.py"
 SCRIPTS: Mapping[str, str] = MappingProxyType(
     {
-        "gpt": GPT,
-        "llama": GPT,
-        "moe": GPT,
-        "gpt2-xl": GPT,
-        "gpt3-175b": GPT,
-        "megatron-gpt2-54": GPT,
-        "megatron-gpt2-72": GPT,
-        "llama2-7b": GPT,
-        "llama3-8b": GPT,
-        "llama3-70b": GPT,
-        "mixtral-8x7b": GPT,
-        "mixtral-8x22b": GPT,
-        "llama3.1-405b": GPT,
-        "nemotron-4-340b": GPT,
-        "qwen3-30b-a3b": GPT,
-        "qwen3-235b-a22b": GPT,
-        "deepseek-v3": GPT,
-        "kimi-k2": GPT,
-        "bert-large": BERT,
-        "megatron-bert-large": BERT,
+        **dict.fromkeys(("gpt", "gpt2-xl", "gpt3-175b", "megatron-gpt2-54", "megatron-gpt2-72"), GPT),
+        **dict.fromkeys(("bert-large", "megatron-bert-large"), BERT),
     }
 )
+"""The script that trains a model which is no llama."""
 # The blocks of DeepSeek-V3 and of Kimi K2, which has more experts, fewer heads and one group of experts.
 LATENT: Mapping[str, int] = MappingProxyType(
     {"mlp": 18432, "expert_mlp": 2048, "shared_mlp": 2048, "active": 8, "latent": 1, "qk_norm": 1}
@@ -64,116 +49,185 @@ LATENT_ATTENTION = (
     ("--qk-pos-emb-head-dim", "64"),
     ("--v-head-dim", "128"),
 )
+SPLIT_EXPERTS = "its experts are split by tensor parallelism alone, expert 1"
 NOT_THERE: Mapping[str, str] = MappingProxyType(
     {
         "t5-large": "its pipeline layouts know no encoders",
         "vit-large": "its pipeline layouts are for language models",
-        "mixtral-8x7b": "its experts are split by tensor parallelism alone, expert 1",
-        "mixtral-8x22b": "its experts are split by tensor parallelism alone, expert 1",
-        "qwen3-30b-a3b": "its experts are split by tensor parallelism alone, expert 1",
-        "qwen3-235b-a22b": "its experts are split by tensor parallelism alone, expert 1",
-        "deepseek-v3": "its experts are split by tensor parallelism alone, expert 1",
-        "kimi-k2": "its experts are split by tensor parallelism alone, expert 1",
+        **{name: SPLIT_EXPERTS for name, sizes in LLAMAS.items() if "experts" in sizes},
         "opt-350m": "it has no blocks with the norm behind and projections around them",
         "gemma-2-27b": "it has no blocks with norms before and behind each part and capped scores",
         "grok-1": "it has no experts with a gated GELU, and no norms behind each part",
         "gpt-oss-120b": "it is planned with attention sinks and windows in every second block, which flags do not tell",
     }
 )
+USUAL_ACTIVE = 2
+"""Experts of a token by Megatron-LM's own default."""
+DENSE_FIRST = re.compile(r"\(\[0\]\*([0-9]{1,4})\+\[1\]\*([0-9]{1,4})\)")
+
+
+def sizes_of(split: Split) -> dict[str, int]:
+    """The sizes of the plan's model, with those of its published configuration."""
+    return {**split.sizes, **LLAMAS.get(split.model, {})}
+
+
+def script_of(split: Split) -> str:
+    """The script that trains the model."""
+    return GPT if split.model in LLAMAS else SCRIPTS.get(split.model, "your pretraining script")
 
 
 def has_experts(split: Split) -> bool:
     """Whether the model is a mixture of experts."""
-    return "experts" in {**split.sizes, **LLAMAS.get(split.model, {})}
+    return "experts" in sizes_of(split)
 
 
-def require_there(split: Split) -> None:
-    """Refuse a model that Megatron-LM does not have in this form."""
-    shared = (split.expert > 1 or split.tensor == 1) and split.model in LLAMAS
-    if split.model in NOT_THERE and not shared:
-        raise InputError(split.model, "Megatron-LM cannot run this plan", NOT_THERE[split.model])
+def is_not_there(split: Split) -> bool:
+    """Whether Megatron-LM does not have the model in this form."""
+    shares_experts = (split.expert > 1 or split.tensor == 1) and split.model in LLAMAS
+    return split.model in NOT_THERE and not shares_experts
 
 
-def _llama(sizes: Mapping[str, int]) -> list[Choice]:
-    found = []
-    if sizes.get("kv_heads", sizes.get("heads")) != sizes.get("heads"):
-        found.append(Choice("--group-query-attention", None, "heads share keys and values"))
-        found.append(Choice("--num-query-groups", str(sizes["kv_heads"]), "of the model"))
-    if sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden")):
-        found.append(Choice("--kv-channels", str(sizes["head_dim"]), "size of a head"))
-    found += [
-        Choice("--swiglu", None, "gated MLP") if sizes.get("gated", 1) else Choice("--squared-relu", None, "no gate"),
-        *_norms(sizes),
-        Choice("--position-embedding-type", "rope", "rotary positions"),
-        Choice("--disable-bias-linear", None, "of the model"),
-        Choice("--attention-dropout", "0.0", "the model has no dropout"),
-        Choice("--hidden-dropout", "0.0", "the model has no dropout"),
-    ]
-    if "rotary_base" in sizes:
-        found.append(Choice("--rotary-base", str(sizes["rotary_base"]), "of the model"))
-    if sizes.get("latent"):
-        found.append(Choice("--multi-latent-attention", None, "of the model"))
-        found += [Choice(flag, value, "of the model") for flag, value in LATENT_ATTENTION]
+def _llama(condition: Callable[[dict[str, int]], Any] = lambda sizes: True) -> Condition:
+    """Whether the model is of the llama kind and its sizes meet a condition."""
+    return lambda split: split.model in LLAMAS and bool(condition(sizes_of(split)))
+
+
+def _mixture(condition: Callable[[dict[str, int]], Any]) -> Condition:
+    return _llama(lambda sizes: "experts" in sizes and condition(sizes))
+
+
+def _switch(name: str, reason: str, needed: Condition, field: str = "") -> Flag:
+    return Flag(name, field, only(True, needed), reason)
+
+
+def _size(name: str, size: str, reason: Text = "of the model", needed: Condition = lambda split: True) -> Flag:
+    return Flag(name, f"sizes.{size}", lambda split: sizes_of(split).get(size) if needed(split) else None, reason)
+
+
+def _perceptron(split: Split) -> int | None:
+    """The width of the MLP; of a mixture without a dense layer that of an expert."""
+    sizes = sizes_of(split)
+    return sizes.get("mlp", sizes.get("expert_mlp"))
+
+
+def _layers_with_experts(split: Split) -> str | None:
+    sizes = sizes_of(split)
+    if not sizes.get("dense_layers"):
+        return None
+    return f"'([0]*{sizes['dense_layers']}+[1]*{sizes['layers'] - sizes['dense_layers']})'"
+
+
+def _shares_keys(sizes: Mapping[str, int]) -> bool:
+    return sizes.get("kv_heads", sizes.get("heads")) != sizes.get("heads")
+
+
+def _positions(split: Split) -> int | None:
+    return None if split.sequence is None else max(split.sequence, sizes_of(split).get("positions", 0))
+
+
+MIXTURE = _mixture(lambda sizes: True)
+LATENT_MIXTURE = _mixture(lambda sizes: sizes.get("latent"))
+GROUPED = _mixture(lambda sizes: sizes.get("groups", 1) > 1)
+GATED, UNGATED = _llama(lambda sizes: sizes.get("gated", 1)), _llama(lambda sizes: not sizes.get("gated", 1))
+LAYER_NORM = _llama(lambda sizes: sizes.get("layer_norm"))
+ATTENTION = (
+    _size("--num-layers", "layers"),
+    _size("--hidden-size", "hidden"),
+    _size("--num-attention-heads", "heads"),
+    Flag("--ffn-hidden-size", "sizes.mlp", _perceptron, "of the model"),
+    Flag("--vocab-size", "sizes.vocabulary"),
+    _switch("--group-query-attention", "heads share keys and values", _llama(_shares_keys), "model"),
+    _size("--num-query-groups", "kv_heads", needed=_llama(_shares_keys)),
+    _size("--kv-channels", "head_dim", "size of a head",
+          _llama(lambda sizes: sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden")))),
+)  # fmt: skip
+BLOCKS = (
+    _switch("--swiglu", "gated MLP", GATED, "model"),
+    _switch("--squared-relu", "no gate", UNGATED, "model"),
+    Flag("--normalization", "model",
+         lambda split: "LayerNorm" if LAYER_NORM(split) else "RMSNorm" if split.model in LLAMAS else None,
+         lambda split: "of the model; priced as RMSNorm" if LAYER_NORM(split) else "of the model"),
+    _switch("--apply-layernorm-1p", "of the model", LAYER_NORM),
+    Flag("--rotary-percent", "", only("0.5", LAYER_NORM), "of the model; priced as on whole heads"),
+    _switch("--qk-layernorm", "norms of queries and keys", _llama(lambda sizes: sizes.get("qk_norm"))),
+    Flag("--position-embedding-type", "model", only("rope", _llama()), "rotary positions"),
+    _switch("--disable-bias-linear", "of the model", _llama()),
+    Flag("--attention-dropout", "", only("0.0", _llama()), "the model has no dropout"),
+    Flag("--hidden-dropout", "", only("0.0", _llama()), "the model has no dropout"),
+    Flag("--rotary-base", "", lambda split: sizes_of(split).get("rotary_base"), "of the model"),
+    _switch("--multi-latent-attention", "of the model", _llama(lambda sizes: sizes.get("latent"))),
+    *(
+        Flag(name, "", only(value, _llama(lambda sizes: sizes.get("latent"))), "of the model")
+        for name, value in LATENT_ATTENTION
+    ),
+)  # fmt: skip
+EXPERTS = (
+    _size("--num-experts", "experts", needed=_llama()),
+    _size("--moe-router-topk", "active", "experts of a token", MIXTURE),
+    _size("--moe-ffn-hidden-size", "expert_mlp", "width of an expert", MIXTURE),
+    _size("--moe-shared-expert-intermediate-size", "shared_mlp",
+          needed=_mixture(lambda sizes: sizes.get("shared_mlp"))),
+    Flag("--moe-layer-freq", "sizes.dense_layers",
+         lambda split: _layers_with_experts(split) if MIXTURE(split) else None,
+         "the first layers have no experts"),
+    Flag("--moe-router-score-function", "", only("sigmoid", LATENT_MIXTURE), "of the model"),
+    _switch("--moe-router-enable-expert-bias", "of the model", LATENT_MIXTURE),
+    Flag("--moe-router-num-groups", "", lambda split: sizes_of(split)["groups"] if GROUPED(split) else None,
+         "groups of experts"),
+    Flag("--moe-router-group-topk", "", lambda split: sizes_of(split)["active_groups"] if GROUPED(split) else None,
+         "groups of a token"),
+)  # fmt: skip
+MODEL = (
+    *ATTENTION,
+    *BLOCKS,
+    *EXPERTS,
+    _switch(
+        "--untie-embeddings-and-output-weights", "of the model", _llama(lambda sizes: not sizes.get("tied", 0)), "model"
+    ),
+    Flag("--seq-length", "sequence", "sequence", "positions of a sequence", Values.count),
+    Flag("--max-position-embeddings", "", _positions, "positions that the model knows"),
+)
+"""Sizes and kind of the model."""
+
+
+def stated_sizes(values: Values) -> dict[str, int]:
+    """The sizes that a file states; of a mixture of experts also those that follow from them."""
+    names = {flag.name: flag.field.removeprefix("sizes.") for flag in MODEL if flag.field.startswith("sizes.")}
+    pattern = "--moe-layer-freq"
+    experts = {flag.name for flag in EXPERTS}
+    counts = {
+        size: values.count(name)
+        for name, size in names.items()
+        if name != pattern and (name not in experts or "--num-experts" in values)
+    }
+    sizes = {size: number for size, number in counts.items() if number is not None}
+    if "experts" not in sizes:
+        return sizes
+    sizes = {"active": USUAL_ACTIVE, **sizes}
+    if "mlp" in sizes:
+        sizes.setdefault("expert_mlp", sizes["mlp"])
+    if values.value(pattern) not in (None, "1"):
+        match = DENSE_FIRST.fullmatch(values.word(pattern))
+        if match is None or int(match[1]) + int(match[2]) != sizes.get("layers"):
+            seen = f"'{values.word(pattern)}' is not a number of dense layers before all others"
+            raise values.fault(pattern, seen, "phaze prices ([0]*3+[1]*58), dense layers first")
+        sizes["dense_layers"] = int(match[1])
+    return sizes
+
+
+def stated_model(values: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """The model by its sizes where the flags state all of them, else nothing."""
+    needed, sequence = ("layers", "hidden", "heads", "vocabulary"), values.count("--seq-length")
+    if sequence is None or any(size not in sizes for size in needed):
+        return {}
+    if "--multi-latent-attention" in values or "--qk-layernorm" in values:  # neither family has these
+        return {}
+    whole = {**sizes, "sequence": sequence, "tied": "--untie-embeddings-and-output-weights" not in values}
+    gated = "--swiglu" in values
     if "experts" in sizes:
-        found.append(Choice("--num-experts", str(sizes["experts"]), "of the model"))
-        found.append(Choice("--moe-router-topk", str(sizes["active"]), "experts of a token"))
-        found += _widths_of_experts(sizes)
-    if not sizes.get("tied", 0):
-        found.append(Choice("--untie-embeddings-and-output-weights", None, "of the model"))
-    return found
-
-
-def _norms(sizes: Mapping[str, int]) -> list[Choice]:
-    """Norms, and how far rotary positions go where they are not on whole heads."""
-    if sizes.get("layer_norm"):
-        return [
-            Choice("--normalization", "LayerNorm", "of the model; priced as RMSNorm"),
-            Choice("--apply-layernorm-1p", None, "of the model"),
-            Choice("--rotary-percent", "0.5", "of the model; priced as on whole heads"),
-        ]
-    found = [Choice("--normalization", "RMSNorm", "of the model")]
-    return [*found, Choice("--qk-layernorm", None, "norms of queries and keys")] if sizes.get("qk_norm") else found
-
-
-def _widths_of_experts(sizes: Mapping[str, int]) -> list[Choice]:
-    """Where experts are not as wide as the MLP, some are shared, or the first layers have none."""
-    found = []
-    if "expert_mlp" in sizes:
-        found.append(Choice("--moe-ffn-hidden-size", str(sizes["expert_mlp"]), "width of an expert"))
-    if sizes.get("shared_mlp"):
-        found.append(Choice("--moe-shared-expert-intermediate-size", str(sizes["shared_mlp"]), "of the model"))
-    if sizes.get("dense_layers"):
-        dense, rest = sizes["dense_layers"], sizes["layers"] - sizes["dense_layers"]
-        found.append(Choice("--moe-layer-freq", f"'([0]*{dense}+[1]*{rest})'", "the first layers have no experts"))
-    if sizes.get("latent"):
-        found += [
-            Choice("--moe-router-score-function", "sigmoid", "of the model"),
-            Choice("--moe-router-enable-expert-bias", None, "of the model"),
-        ]
-    if sizes.get("groups", 1) > 1:
-        found += [
-            Choice("--moe-router-num-groups", str(sizes["groups"]), "groups of experts"),
-            Choice("--moe-router-group-topk", str(sizes["active_groups"]), "groups of a token"),
-        ]
-    return found
-
-
-def model_choices(split: Split) -> list[Choice]:
-    """Sizes and kind of the model."""
-    sizes = {**split.sizes, **LLAMAS.get(split.model, {})}
-    named = (
-        ("--num-layers", "layers"),
-        ("--hidden-size", "hidden"),
-        ("--num-attention-heads", "heads"),
-        ("--ffn-hidden-size", "mlp"),
-    )
-    if "mlp" not in sizes and "expert_mlp" in sizes:
-        sizes = {**sizes, "mlp": sizes["expert_mlp"]}
-    found = [Choice(flag, str(sizes[key]), "of the model") for flag, key in named if key in sizes]
-    if split.model in LLAMAS:
-        found += _llama(sizes)
-    if split.sequence is not None:
-        positions = max(split.sequence, sizes.get("positions", 0))
-        found.append(Choice("--seq-length", str(split.sequence), "positions of a sequence"))
-        found.append(Choice("--max-position-embeddings", str(positions), "positions that the model knows"))
-    return found
+        return {"moe": whole} if gated else {}
+    if gated or "--squared-relu" in values:
+        return {"llama": whole | ({} if gated else {"gated": False})} if "mlp" in sizes else {}
+    if sizes.get("mlp", 4 * sizes["hidden"]) != 4 * sizes["hidden"] or "kv_heads" in sizes:
+        return {}
+    return {"gpt": {size: sizes[size] for size in needed} | {"sequence": sequence}}

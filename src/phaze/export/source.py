@@ -231,35 +231,3 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         node=opened.setting.cluster.levels[0].size,
         **_exchanged(opened.setting.stack),
     )
-
-
-def require_launchable(split: Split, framework: str) -> None:
-    """Refuse what no framework of these can run, with the reason."""
-    if len(set(split.devices)) > 1:
-        raise InputError(
-            split.model,
-            f"its stages have {min(split.devices)} to {max(split.devices)} devices each",
-            f"{framework} gives every stage the same; search with one width, widths = [1]",
-        )
-    if split.batch % (split.microbatch * split.data):
-        raise InputError(
-            split.model,
-            f"a batch of {split.batch} is not a multiple of microbatch {split.microbatch} x {split.data} replicas",
-            f"{framework} needs one; plan with another batch or microbatch",
-        )
-    if len(set(split.recompute)) > 1:
-        raise InputError(
-            split.model,
-            f"its stages recompute differently ({', '.join(sorted(set(split.recompute)))})",
-            f"{framework} recomputes alike on every stage: phaze plan --recompute full, in a study recompute = [true]",
-        )
-
-
-def priced_elsewhere(split: Split, framework: str, usual: str, own: Sequence[str]) -> list[str]:
-    """A note where a plan was priced for a bundled stack that is none of the framework's ``own``."""
-    if not split.stack or split.stack in own or split.stack.startswith(tuple(f"{name}-" for name in own)):
-        return []
-    return [
-        f"it was priced for the stack {split.stack}, whose kernels, overlap and memory are not {framework}'s; "
-        f"phaze plan --stack {usual} prices it for {framework}"
-    ]

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from phaze.errors import InputError
-from phaze.export.source import Split, require_launchable
-from phaze.hardware.stack import StateBytes
+from phaze.export.flag import Limit
+from phaze.export.limits import COMMON, has_special_state
+from phaze.export.source import Split
+from phaze.export.torchtitan_flavour import model_sizes
+from phaze.graph.saved.modes import ALTERNATE, OFFLOAD
 
 VERSION = "torchtitan 0.2.2"
 FLAVOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -25,93 +27,34 @@ MIXTURES = frozenset({"qwen3", "deepseek_v3", "gpt_oss"})
 PIPELINED, WHOLE_SEQUENCES = frozenset({"llama3", "deepseek_v3"}), frozenset({"deepseek_v3", "gpt_oss"})
 ROTATED: Mapping[str, str] = MappingProxyType({"ring": "alltoall", "all_gather": "allgather"})
 """How keys and values of a shared sequence travel, by the ways of phaze."""
-SCHEDULES: Mapping[str, str] = MappingProxyType(
+SCHEDULES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "gpipe": "GPipe",
-        "1f1b": "1F1B",
-        "interleaved": "Interleaved1F1B",
-        "zb-interleaved": "InterleavedZeroBubble",
-        "zb-v": "ZBVZeroBubble",
-        "dualpipe-v": "DualPipeV",
+        "gpipe": ("GPipe", "all forwards, then all backwards"),
+        "1f1b": ("1F1B", "one forward and one backward in turn"),
+        "interleaved": ("Interleaved1F1B", "one forward and one backward in turn"),
+        "zb-interleaved": (
+            "InterleavedZeroBubble", "gradients of weights fill the bubble; blocks must not be compiled"
+        ),
+        "zb-v": (
+            "ZBVZeroBubble",
+            "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
+        ),
+        "dualpipe-v": ("DualPipeV", "forward and backward of two chunks in turn; blocks must not be compiled"),
     }
-)
-"""The names of PyTorch's schedules by family."""
+)  # fmt: skip
+"""The names of PyTorch's schedules by family, and what they do."""
 FOLDED = ("zb-v", "dualpipe-v")
-WHY: Mapping[str, str] = MappingProxyType(
+CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "gpipe": "all forwards, then all backwards",
-        "zb-interleaved": "gradients of weights fill the bubble; blocks must not be compiled",
-        "zb-v": "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
-        "dualpipe-v": "forward and backward of two chunks in turn; blocks must not be compiled",
+        "fp8-tensorwise": ("quantize.linear.float8", "products of linear maps in fp8, a scale a tensor"),
+        "mxfp8": ("quantize.linear.mx", "products of linear maps in fp8, a scale for every 32 values"),
     }
 )
-LLAMAS = frozenset({"llama", "llama2-7b", *FLAVOURS})
-"""Models that it has, by name or by sizes."""
-
-
-CONVERTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        "fp8-tensorwise": ("quantize.linear.float8", "float8", "products of linear maps in fp8, a scale a tensor"),
-        "mxfp8": ("quantize.linear.mx", "mx", "products of linear maps in fp8, a scale for every 32 values"),
-    }
+"""The converter of a recipe, which is also its table, and why."""
+RECOMPUTED: Mapping[str, str] = MappingProxyType(
+    {"none": "none", "selective": "selective", "full": "full", ALTERNATE: "selective"}
 )
-"""The converter of a recipe, its table under quantize.linear, and why."""
-
-
-def require_there(split: Split) -> None:
-    if not split.sizes.get("gated", 1):
-        raise InputError(split.model, f"{VERSION} has no model without a gate", "plan one with gated = true")
-    if split.model not in LLAMAS:
-        raise InputError(
-            split.model,
-            f"{VERSION} has no such model",
-            f"its own are of the llama kind, {', '.join(sorted(FLAVOURS))}, or --llama by sizes",
-        )
-    require_launchable(split, "torchtitan")
-    _require_shared(split)
-    alone = split.tensor == split.pipeline == split.context == split.expert == 1
-    if split.zero == 0 and split.data * split.context > 1 and not alone:
-        raise InputError(
-            split.model,
-            "the replicas keep whole optimizer states with tensor or pipeline parallelism",
-            "torchtitan's replication cannot be combined with it; plan with --zero 1",
-        )
-    if split.data * split.context == 1 and not alone and split.precision != "fp32":
-        raise InputError(
-            split.model,
-            f"one replica in {split.precision} with tensor or pipeline parallelism",
-            f"{VERSION} has mixed precision with sharding only; plan for two replicas or more",
-        )
-    if split.precision not in ("fp32", "bf16", *CONVERTERS):
-        raise InputError(
-            split.model,
-            f"products in {split.precision}",
-            f"{VERSION} has {' and '.join(CONVERTERS)} alone; plan with one of these or in bf16",
-        )
-    if split.tensor > 1 and not split.sequence_parallel:
-        raise InputError(
-            split.model,
-            "tensor parallelism without sequence parallelism",
-            f"{VERSION} has none; choose a plan with sequence parallelism",
-        )
-    if split.shards > split.data or split.data % split.shards:
-        raise InputError(
-            split.model,
-            f"state sharded over {split.shard} ranks of {split.context} that share a sequence",
-            f"{VERSION} shards it over whole replicas; plan with another --shard",
-        )
-    if split.state is not None and split.state != StateBytes():
-        raise InputError(
-            split.model, "an optimizer's state of its own types", f"{VERSION} has no such optimizer: leave out [state]"
-        )
-    if split.pipeline > 1 and split.schedule not in SCHEDULES:
-        raise InputError(
-            split.model,
-            f"the pipeline schedule {split.schedule}",
-            f"{VERSION} gives InterleavedZeroBubble two stages a rank or more; plan with --family zb-interleaved",
-        )
-    if split.chunks > 1:
-        _require_interleaved(split)
+"""Its mode by what is recomputed."""
 
 
 def kind_of(split: Split) -> str:
@@ -119,39 +62,98 @@ def kind_of(split: Split) -> str:
     return FLAVOURS[split.model][0] if split.model in FLAVOURS else "llama3"
 
 
-def _require_shared(split: Split) -> None:
-    """Refuse what it cannot share out of sequences and experts."""
-    kind = kind_of(split)
-    if split.pipeline > 1 and kind not in PIPELINED:
-        raise InputError(split.model, "a pipeline", f"{VERSION} cuts {kind} into no stages; plan with one")
-    if split.context > 1 and (kind in WHOLE_SEQUENCES or split.context_way not in ROTATED):
-        seen = f"a sequence shared over {split.context} ranks ({split.context_way})"
-        ways = " or ".join(ROTATED)
-        has = f"has no such attention for {kind}" if kind in WHOLE_SEQUENCES else f"does it by {ways}"
-        raise InputError(split.model, seen, f"{VERSION} {has}; plan with --context 1 or --context-way {ways}")
-    if split.expert > 1 and split.expert_tensor not in (1, split.tensor):
-        raise InputError(
-            split.model,
-            f"experts split over {split.expert_tensor} ranks with tensor {split.tensor}",
-            f"{VERSION} splits them as the rest or not at all",
-        )
-    if split.expert == 1 and split.tensor > 1 and kind in MIXTURES:
-        raise InputError(
-            split.model, "experts split by tensor parallelism alone", f"plan with --expert: {VERSION} then shares them"
-        )
-    if kind in MIXTURES and split.precision == "fp8-tensorwise":
-        raise InputError(
-            split.model, "grouped products with one scale a tensor", f"{VERSION} has scales by row; plan in bf16"
-        )
+def _uses_one_axis(split: Split) -> bool:
+    return split.tensor == split.pipeline == split.context == split.expert == 1
 
 
-def _require_interleaved(split: Split) -> None:
-    if any(blocks % split.chunks for blocks, _, _ in split.stages):
-        raise InputError(split.model, "chunks that do not divide the blocks of a stage", "plan with other chunks")
-    rounds = max(1, split.rounds // split.pipeline)
-    if split.rounds % rounds and split.schedule not in FOLDED:
-        raise InputError(
-            split.model,
-            f"{split.rounds} microbatches of a replica do not divide into {rounds} rounds over its stages",
-            f"{SCHEDULES[split.schedule]} needs that; plan with another batch or without chunks",
-        )
+def _head_is_no_share(split: Split) -> bool:
+    if split.model in FLAVOURS:
+        return False
+    sizes = model_sizes(split)
+    hidden, heads = sizes["hidden"], sizes["heads"]
+    return sizes.get("head_dim", hidden // heads) * heads != hidden
+
+
+def _no_such_context(split: Split) -> str:
+    kind, ways = kind_of(split), " or ".join(ROTATED)
+    has = f"has no such attention for {kind}" if kind in WHOLE_SEQUENCES else f"does it by {ways}"
+    return f"{VERSION} {has}; plan with --context 1 or --context-way {ways}"
+
+
+def _turns(split: Split) -> int:
+    """Rounds over the stages of a replica."""
+    return max(1, split.rounds // split.pipeline)
+
+
+SHARING = (
+    Limit(lambda split: split.pipeline > 1 and kind_of(split) not in PIPELINED,
+          "a pipeline",
+          lambda split: f"{VERSION} cuts {kind_of(split)} into no stages; plan with one"),
+    Limit(lambda split: split.context > 1
+          and (kind_of(split) in WHOLE_SEQUENCES or split.context_way not in ROTATED),
+          "a sequence shared over {split.context} ranks ({split.context_way})",
+          _no_such_context),
+    Limit(lambda split: split.expert > 1 and split.expert_tensor not in (1, split.tensor),
+          "experts split over {split.expert_tensor} ranks with tensor {split.tensor}",
+          "{version} splits them as the rest or not at all"),
+    Limit(lambda split: split.expert == 1 and split.tensor > 1 and kind_of(split) in MIXTURES,
+          "experts split by tensor parallelism alone",
+          "plan with --expert: {version} then shares them"),
+    Limit(lambda split: kind_of(split) in MIXTURES and split.precision == "fp8-tensorwise",
+          "grouped products with one scale a tensor",
+          "{version} has scales by row; plan in bf16"),
+)  # fmt: skip
+LIMITS = (
+    Limit(lambda split: not split.sizes.get("gated", 1),
+          "{version} has no model without a gate",
+          "plan one with gated = true"),
+    Limit(lambda split: split.model not in ("llama", "llama2-7b", *FLAVOURS),
+          "{version} has no such model",
+          f"its own are of the llama kind, {', '.join(sorted(FLAVOURS))}, or --llama by sizes"),
+    *COMMON,
+    *SHARING,
+    Limit(lambda split: split.zero == 0 and split.data * split.context > 1 and not _uses_one_axis(split),
+          "the replicas keep whole optimizer states with tensor or pipeline parallelism",
+          "torchtitan's replication cannot be combined with it; plan with --zero 1"),
+    Limit(lambda split: split.data * split.context == 1 and not _uses_one_axis(split) and split.precision != "fp32",
+          "one replica in {split.precision} with tensor or pipeline parallelism",
+          "{version} has mixed precision with sharding only; plan for two replicas or more"),
+    Limit(lambda split: split.precision not in ("fp32", "bf16", *CONVERTERS),
+          "products in {split.precision}",
+          f"{{version}} has {' and '.join(CONVERTERS)} alone; plan with one of these or in bf16"),
+    Limit(lambda split: split.tensor > 1 and not split.sequence_parallel,
+          "tensor parallelism without sequence parallelism",
+          "{version} has none; choose a plan with sequence parallelism"),
+    Limit(lambda split: split.shards > split.data or split.data % split.shards != 0,
+          "state sharded over {split.shard} ranks of {split.context} that share a sequence",
+          "{version} shards it over whole replicas; plan with another --shard"),
+    Limit(has_special_state,
+          "an optimizer's state of its own types",
+          "{version} has no such optimizer: leave out [state]"),
+    Limit(lambda split: split.pipeline > 1 and split.schedule not in SCHEDULES,
+          "the pipeline schedule {split.schedule}",
+          "{version} gives InterleavedZeroBubble two stages a rank or more; plan with --family zb-interleaved"),
+    Limit(lambda split: any(blocks % split.chunks for blocks, _, _ in split.stages),
+          "chunks that do not divide the blocks of a stage",
+          "plan with other chunks"),
+    Limit(lambda split: split.chunks > 1 and split.rounds % _turns(split) != 0 and split.schedule not in FOLDED,
+          lambda split: (
+              f"{split.rounds} microbatches of a replica do not divide into {_turns(split)} rounds over its stages"
+          ),
+          lambda split: f"{SCHEDULES[split.schedule][0]} needs that; plan with another batch or without chunks"),
+    Limit(lambda split: OFFLOAD in split.recompute[0],
+          "activations are offloaded",
+          "{version} keeps them on the device"),
+    Limit(lambda split: split.recompute[0] not in RECOMPUTED,
+          "{split.recompute[0]} is recomputed",
+          "{version} recomputes operators or whole blocks"),
+    Limit(lambda split: split.optimizer != "adam",
+          "{version} has no optimizer {split.optimizer}",
+          "plan with adam"),
+    Limit(_head_is_no_share,
+          "heads of {split.sizes[head_dim]} with a hidden size of {split.sizes[hidden]} and {split.sizes[heads]} heads",
+          "{version}'s llama has no such; plan with head_dim = hidden / heads"),
+    Limit(lambda split: split.model not in FLAVOURS and bool(model_sizes(split).get("tied", 0)),
+          "an embedding tied to the head",
+          "{version}'s llama ties none"),
+)  # fmt: skip

@@ -1,15 +1,10 @@
 """What a launch file says of its job, whichever framework it is for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from phaze.errors import InputError
-
-LAUNCH_FILES = (
-    "a shell file with Megatron-LM's flags, a torchtitan TOML, a MaxText YAML, a DeepSpeed JSON or a phaze.run/1"
-)
-"""What may be read as a launch file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +12,8 @@ class Launch:
     """A launch file: ``plan`` as in ``phaze.run/1`` but for ``data``, which follows from the devices.
 
     ``model`` is one of the keys ``model``, ``gpt``, ``llama``, ``moe`` of a run, or empty if the file does not say;
-    ``sizes`` are those that it states, to be held against a model that is named otherwise. ``not_read`` lists flags
-    that price nothing here, ``assumed`` what was taken for granted, in words.
+    ``sizes`` are those that it states, to be held against a model that is named otherwise. ``shards`` are groups that
+    each hold the whole state. ``not_read`` lists flags that price nothing here, ``assumed`` what was taken for granted.
     """
 
     framework: str
@@ -42,6 +37,19 @@ class Launch:
         return int(self.plan["tensor"]) * int(self.plan["pipeline"]) * int(self.plan.get("context", 1))
 
 
+JOB = frozenset(one.name for one in fields(Launch)) - {"framework", "plan", "sizes", "not_read"}
+"""Fields of a launch that are none of its plan."""
+
+
+def launch_of(framework: str, stack: str, stated: Mapping[str, Any], not_read: tuple[str, ...]) -> Launch:
+    """The launch of the fields that a file states: those of its job, ``sizes.*``, and the rest, which is its plan."""
+    given = {name: value for name, value in stated.items() if value is not None}
+    job = {"stack": stack} | {name: value for name, value in given.items() if name in JOB}
+    sizes = {name.removeprefix("sizes."): value for name, value in given.items() if name.startswith("sizes.")}
+    plan = {name: value for name, value in given.items() if name not in JOB and not name.startswith("sizes.")}
+    return Launch(framework=framework, plan=plan, sizes=sizes, not_read=not_read, **job)
+
+
 def stages_of(parts: list[int], pipeline: int, where: str) -> tuple[list[int], int]:
     """Blocks of every stage and its chunks, from those of every virtual stage, the first of every rank first.
 
@@ -51,8 +59,8 @@ def stages_of(parts: list[int], pipeline: int, where: str) -> tuple[list[int], i
         raise InputError(where, f"{len(parts)} parts for a pipeline of {pipeline}", "give each rank as many parts")
     chunks = len(parts) // pipeline
     for rank in range(pipeline):
-        own = parts[rank::pipeline]
-        if len(set(own)) > 1:
-            seen = f"the {chunks} chunks of rank {rank} have {', '.join(map(str, own))} blocks"
+        blocks = parts[rank::pipeline]
+        if len(set(blocks)) > 1:
+            seen = f"the {chunks} chunks of rank {rank} have {', '.join(map(str, blocks))} blocks"
             raise InputError(where, seen, "phaze prices chunks of equal size; even them out")
     return [sum(parts[rank::pipeline]) for rank in range(pipeline)], chunks

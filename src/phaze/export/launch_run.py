@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phaze.documents import check, notation_of, parse
+from phaze.documents import check, notation_of
 from phaze.errors import InputError
 from phaze.evaluate.run_file import RunFile, read_run
-from phaze.export.launch.deepspeed import deepspeed_launch, is_deepspeed
-from phaze.export.launch.maxtext import maxtext_launch
-from phaze.export.launch.megatron import megatron_launch
-from phaze.export.launch.planned import is_plan, run_of_plan
-from phaze.export.launch.torchtitan import torchtitan_launch
-from phaze.export.launch.values import LAUNCH_FILES, Launch
+from phaze.export.flag import read
+from phaze.export.frameworks import FRAMEWORKS, LAUNCH_FILES
+from phaze.export.launch import Launch
+from phaze.export.planned import is_plan, run_of_plan
 from phaze.files import read_text
 from phaze.graph.zoo import ZOO
 from phaze.hardware.library import load_chip
@@ -53,20 +51,16 @@ class Launched:
 def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
     """The run that a launch file starts; ``usual_cluster`` is the chip's, where neither says one."""
     text, where = read_text(path)
-    head = text.lstrip()
-    if not head:
+    if not text.strip():
         raise InputError(where, "there is nothing in it", f"give {LAUNCH_FILES}")
-    if head.startswith("{") and is_deepspeed(raw := parse(text, "json", where)):
-        return _launched(deepspeed_launch(raw, where), told, usual_cluster, where)
-    if head.startswith("{") or (notation_of(path, text) == "toml" and "phaze.run/1" in text):
+    is_run = notation_of(path, text) == "toml" and "phaze.run/1" in text
+    for framework in () if is_run else FRAMEWORKS:
+        if framework.recognises(path, text, where):
+            return _launched(read(framework, text, where, told.devices), told, usual_cluster, where)
+    if is_run or text.lstrip().startswith("{"):
         return _given_run(path, told)
-    if path.endswith(".toml"):
-        launch = torchtitan_launch(parse(text, "toml", where), where, told.devices)
-    elif path.endswith((".yml", ".yaml")):
-        launch = maxtext_launch(text, where, told.devices)
-    else:
-        launch = megatron_launch(text, where)
-    return _launched(launch, told, usual_cluster, where)
+    seen = "it has neither --micro-batch-size nor --global-batch-size"
+    raise InputError(where, seen, f"give {LAUNCH_FILES}")
 
 
 def _given_run(path: str, told: Told) -> Launched:

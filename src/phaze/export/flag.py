@@ -1,0 +1,174 @@
+"""What a framework's flags mean, in one table that is read in both directions.
+
+A :class:`Framework` is a table of :class:`Flag` rows, in the order of its launch file, and one of :class:`Limit` rows.
+Three things follow from them:
+
+    lines, launch_text     a plan as a launch file, with the reason of every line
+    refuse                 why a plan cannot be launched: the first limit that holds
+    read                   a launch file as the fields of a run (``phaze plan --against``)
+
+A row names the ``field`` of the run that its flag states, by itself (``decode``) or together with other flags (the
+framework's ``together``); a flag without a field prices nothing, and reading lists it as not read. A text of a table
+may name values of the plan, ``{split.zero}``, and of the framework, ``{name}`` and ``{version}``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from phaze.errors import InputError
+from phaze.export.launch import Launch, launch_of
+from phaze.export.source import Split
+from phaze.export.values import Values
+
+Text = str | Callable[[Split], str]
+Condition = Callable[[Split], bool]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a framework cannot run: whether a plan is of that kind, what of it is meant, and what to plan instead."""
+
+    applies: Condition
+    problem: Text
+    remedy: Text
+    where: str = "{split.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag or key, both ways.
+
+    ``encode`` gives its value for a plan, True for a switch, None where the plan needs no such line; a name stands for
+    that field of the plan, and a flag without it is only read. ``decode`` reads the value of ``field`` under the flag's
+    name. ``default`` is what a file without the flag means, by the release itself.
+    """
+
+    name: str
+    field: str = ""
+    encode: str | Callable[[Split], Any] | None = None
+    reason: Text = ""
+    decode: Callable[[Values, str], Any] | None = None
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a launch file: a flag, its value and why it is so."""
+
+    name: str
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A framework and the release that its table is of.
+
+    ``described`` says what its launch files are. ``stacks`` are the bundled ones that price it, the usual one first.
+    ``form`` spells a value, ``write`` a whole file from its lines and from what will not be as planned; ``parse`` gives
+    the flags of a file by name, ``recognises`` says whether a file is one, from its path, its text and the name to call
+    it by. ``deviations`` are what it does otherwise than planned, and when. ``together`` gives the fields that several
+    flags state. ``module`` is the name and the text of a Python file that a plan needs beside its launch file.
+    """
+
+    key: str
+    name: str
+    version: str
+    file: str
+    described: str
+    stacks: tuple[str, ...]
+    flags: tuple[Flag, ...]
+    form: Callable[[Any], str]
+    write: Callable[[Split, Sequence[Line], Sequence[str]], str]
+    parse: Callable[[str, str], Mapping[str, Any]]
+    recognises: Callable[[str, str, str], bool]
+    limits: tuple[Limit, ...] = ()
+    deviations: tuple[tuple[Condition, str], ...] = ()
+    together: Callable[[Values], Mapping[str, Any]] = lambda values: NOTHING
+    module: Callable[[Split], tuple[str, str] | None] = lambda split: None
+
+
+def above_one(attribute: str) -> Callable[[Split], int | None]:
+    """An encode: a degree of the plan where it is above 1."""
+
+    def encode(split: Split) -> int | None:
+        degree: int = getattr(split, attribute)
+        return degree if degree > 1 else None
+
+    return encode
+
+
+def only(value: Any, needed: Condition) -> Callable[[Split], Any]:
+    """An encode: one value, on plans that need it."""
+    return lambda split: value if needed(split) else None
+
+
+def our_word(words: Mapping[str, str], kind: str) -> Callable[[Values, str], str]:
+    """A decode: our word for the framework's, ``words`` being theirs by ours."""
+    ours = {theirs: word for word, theirs in words.items()}
+    return lambda values, name: ours[values.choice(name, kind, tuple(ours))]
+
+
+def _text(framework: Framework, text: Text, split: Split) -> str:
+    if not isinstance(text, str):
+        return text(split)
+    return text.format(split=split, name=framework.name, version=framework.version)
+
+
+def refuse(framework: Framework, split: Split) -> None:
+    """Raise an InputError with the reason where a framework cannot launch a plan."""
+    for limit in framework.limits:
+        if limit.applies(split):
+            where, problem, remedy = (
+                _text(framework, text, split) for text in (limit.where, limit.problem, limit.remedy)
+            )
+            raise InputError(where, problem, remedy)
+
+
+def _encoded(flag: Flag, split: Split) -> Any:
+    if flag.encode is None:
+        return None
+    return getattr(split, flag.encode) if isinstance(flag.encode, str) else flag.encode(split)
+
+
+def lines(framework: Framework, split: Split) -> list[Line]:
+    """The lines of a plan's launch file, or an InputError that says why there is none."""
+    refuse(framework, split)
+    written = []
+    for flag in framework.flags:
+        value = _encoded(flag, split)
+        if value is not None:
+            written.append(Line(flag.name, value, _text(framework, flag.reason, split)))
+    return written
+
+
+def deviations(framework: Framework, split: Split) -> list[str]:
+    """What a framework will do otherwise than planned, though it can run the plan."""
+    texts = [text for applies, text in framework.deviations if applies(split)]
+    priced = split.stack.startswith(tuple(f"{stack}-" for stack in framework.stacks)) or split.stack in framework.stacks
+    if split.stack and not priced:
+        texts.insert(
+            0,
+            f"it was priced for the stack {split.stack}, whose kernels, overlap and memory are not {framework.name}'s; "
+            f"phaze plan --stack {framework.stacks[0]} prices it for {framework.name}",
+        )
+    return texts
+
+
+def launch_text(framework: Framework, split: Split) -> str:
+    """The launch file of a plan, or an InputError that says why there is none."""
+    return framework.write(split, lines(framework, split), deviations(framework, split))
+
+
+def read(framework: Framework, text: str, where: str, devices: int | None = None) -> Launch:
+    """The launch that a file describes; ``devices`` fill in a degree that the file leaves open."""
+    defaults = {flag.name: flag.default for flag in framework.flags}
+    values = Values(framework.parse(text, where), defaults, where, framework.version, devices)
+    fields = {flag.field: flag.decode(values, flag.name) for flag in framework.flags if flag.decode is not None}
+    fields |= framework.together(values)
+    known = {flag.name for flag in framework.flags if flag.field}
+    not_read = tuple(sorted(set(values.stated) - known))
+    return launch_of(framework.key, framework.stacks[0], fields, not_read)

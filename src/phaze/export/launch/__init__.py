@@ -1,1 +1,0 @@
-"""Launch files read back: what a job that runs today was told, as a run that phaze can price."""
