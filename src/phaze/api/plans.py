@@ -20,7 +20,7 @@ from phaze.report.progress import on_standard_error
 if TYPE_CHECKING:
     from phaze.evaluate.request import Job
     from phaze.evaluate.what_if import Over as Axis
-    from phaze.export.launch.read import Launched
+    from phaze.export.launch_run import Launched
     from phaze.hardware.calibration import Basis
     from phaze.report.progress import Progress
 
