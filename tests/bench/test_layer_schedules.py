@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.placement.machine import Machine
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of

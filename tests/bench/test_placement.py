@@ -7,8 +7,10 @@ import pytest
 
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.placement.job import PlacementJob
 from phaze.placement.kernels import warm
 from phaze.placement.layers import LayerGraph
+from phaze.placement.machine import Machine
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.settings import stack_problem
@@ -72,20 +74,10 @@ def _on_levels(
     zero: int,
 ) -> Problem:
     rows = [tuple(Extra(0.4 * la.activation_bytes, 0.1 * la.forward_s) for la in g.layers) for g in graphs]
-    return stack_problem(
-        list(zip(graphs, rows, strict=True)),
-        load_stack("megatron-2021"),
-        cluster,
-        families=(ONE_F_ONE_B,),
-        devices=devices,
-        microbatches=microbatches,
-        hbm_bytes=80 * 2**30,
-        hbm_bytes_per_s=2e12,
-        precision="bf16",
-        optimizer="adam",
-        zero=zero,
-        recompute=recompute,
-    )
+    machine = Machine(cluster, load_stack("megatron-2021"))
+    job = PlacementJob(machine, devices, microbatches, "bf16", "adam", zero, recompute)
+    placed = list(zip(graphs, rows, strict=True))
+    return stack_problem(job, placed, (ONE_F_ONE_B,), microbatches, (80 * 2**30, 2e12))
 
 
 @pytest.mark.parametrize(("microbatches", "zero"), [(400_000, 0), (400_000, 1), (4096, 0), (4096, 1)])

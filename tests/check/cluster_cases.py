@@ -13,7 +13,9 @@ from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import PipelineFamily, Stack, StateBytes
+from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.machine import Machine
 from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.settings import families_of, stack_problem
 from phaze.placement.sharing import Sharing
@@ -147,11 +149,8 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     if sum(extra.block for extra in extras) < 2:
         stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
-    problem = stack_problem(
-        [placed], stack, cluster, families=families, devices=devices, microbatches=batch, hbm_bytes=hbm,
-        hbm_bytes_per_s=rate, precision="bf16", optimizer="adam", zero=zero, recompute=recompute, headroom=headroom,
-        sharing=Sharing(context, expert, shard=shard),
-    )  # fmt: skip
+    job = PlacementJob(Machine(cluster, stack), devices, batch, "bf16", "adam", zero, recompute, None, headroom, shard)
+    problem = stack_problem(job, [placed], families, batch, (hbm, rate), Sharing(context, expert, shard=shard))
     training: dict[str, Any] = {
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
         "headroom": headroom, "constants": {}, "shards": [shard],

@@ -17,13 +17,13 @@ from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.check.softmaxes import with_plain_softmaxes
 from phaze.evaluate.layer_times import run_passes
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.graph import store
 from phaze.graph.sources import Request, load
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Stack
+from phaze.placement.machine import Machine
 from phaze.schedule.problem import Operator, Problem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve

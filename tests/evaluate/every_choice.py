@@ -34,7 +34,7 @@ def every_choice(request: Request) -> list[Candidate]:
     """The fastest plan of every choice, best first."""
     found = []
     for own in _problems(request):
-        fastest = fastest_at(own.problem, (request.zero, *request.zeros), request.prices)
+        fastest = fastest_at(own.problem, (request.job.zero, *request.zeros), request.prices)
         found.append(own if fastest is None else replace(own, problem=fastest[0], plan=fastest[1]))
     return sorted(found, key=lambda candidate: candidate.rank)
 

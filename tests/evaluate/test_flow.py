@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from phaze.evaluate.flow import PlacementJob, rank_problem
+from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs, pass_schedule
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.answer import document_of
+from phaze.placement.job import PlacementJob
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.solve import fastest_plan

@@ -9,12 +9,13 @@ from torch import nn
 from torch.nn import functional as F
 
 import phaze
-from phaze.evaluate.flow import PlacementJob, rank_problem
+from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.layers import Setting
 from phaze.graph.ir import Model
 from phaze.graph.torch.trace import trace_model
 from phaze.graph.torch.user import module_source
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
+from phaze.placement.job import PlacementJob
 from phaze.placement.solve import fastest_plan
 
 WIDTH, WORDS, RANK = 256, 512, 4

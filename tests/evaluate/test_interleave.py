@@ -60,7 +60,7 @@ def test_chunks_are_answered_where_they_are_faster_and_never_where_they_are_not(
 def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
     job: Request, plain: list[Candidate], ranked: list[Candidate]
 ) -> None:
-    for asked, found in ((job, ranked), (replace(job, chunks=(1,)), plain)):
+    for asked, found in ((job, ranked), (replace(job, job=replace(job.job, chunks=(1,))), plain)):
         document = planned_document(asked, as_planned(asked, sorted(found, key=lambda one: one.rank)), None)
         assert document["proved"] is True
         assert document["lower_bound_s"] == document["batch_s"]
@@ -70,7 +70,7 @@ def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
 
 def test_chunks_that_are_not_asked_for_are_not_answered(job: Request) -> None:
     for asked, allowed in (((1,), {1}), ((2,), {1, 2})):
-        own = replace(job, chunks=asked)
+        own = replace(job, job=replace(job.job, chunks=asked))
         assert {one.plan.chunks for one in planned(own).candidates if one.plan is not None} <= allowed
 
 
@@ -78,7 +78,7 @@ def test_no_even_interleaved_split_beats_the_plan(job: Request, ranked: list[Can
     tried = 0
     for one in ranked:
         for stages, chunks, order, mode in product((2, 4, 8), (2, 4, 8), ORDERS, MODES):
-            for data in range(1, job.devices // (stages * one.model.tensor) + 1):
+            for data in range(1, job.job.devices // (stages * one.model.tensor) + 1):
                 if 16 // stages % chunks or one.problem.rounds(data) % stages:
                     continue
                 shape = Shape(one.model.tensor, stages, data, order, chunks)
@@ -101,7 +101,7 @@ def test_chunks_divide_the_blocks_of_every_stage(ranked: list[Candidate]) -> Non
 
 
 def test_a_given_plan_of_the_same_split_takes_the_same_time() -> None:
-    wide = request(widths=(4,), microbatches=(1,), batch=96)
+    wide = request(tensor=(4,), microbatch=(1,), batch=96)
     own = next(iter(candidates(wide)))
     cuts = even_cuts(own.model, 4, "none")
     plans = [price(own.problem, Shape(4, 4, 2, order, 2), cuts, wide.prices) for order in ORDERS]

@@ -21,7 +21,6 @@ from phaze.evaluate.layer_times import (
     several_layer_times,
 )
 from phaze.evaluate.layers import Setting, layer_costs
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.pass_builder import PassBuilder, ruled_pass
 from phaze.evaluate.pass_units import in_pieces, in_ring
@@ -35,6 +34,7 @@ from phaze.graph.zoo import load_model
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.machine import Machine
 from phaze.schedule.bounds import BOUNDS
 from phaze.schedule.order import strong_components
 from phaze.schedule.rules import COMPANIONS, ICML24, LINKS, OVERLAP, SERIAL, Rule

@@ -7,11 +7,12 @@ import pytest
 import phaze
 from phaze.errors import InputError
 from phaze.evaluate.efficient_modes import efficient
-from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
+from phaze.evaluate.flow import placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph.zoo import load_family
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.job import PlacementJob
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 

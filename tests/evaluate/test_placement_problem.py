@@ -2,14 +2,15 @@
 
 import pytest
 
-from phaze.evaluate.flow import PlacementJob, block_calls, placed_layers, placement_problem, rank_problem
+from phaze.evaluate.flow import block_calls, placed_layers, placement_problem, rank_problem
 from phaze.evaluate.layers import Setting, layer_costs, pass_cost
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.job import PlacementJob
+from phaze.placement.machine import Machine
 from phaze.placement.problem import Problem
 from phaze.placement.solve import fastest_plan
 

@@ -34,7 +34,7 @@ def test_no_even_split_beats_the_plan() -> None:
     best = min(c.plan.batch_s for c in found if c.plan is not None)
     for candidate in found:
         for stages, data, mode in product((1, 2, 4), (1, 2, 4, 8), MODES):
-            if candidate.model.tensor * stages * data > job.devices:
+            if candidate.model.tensor * stages * data > job.job.devices:
                 continue
             cuts = even_cuts(candidate.model, stages, mode)
             problem = replace(candidate.problem, recompute=mode)
@@ -69,7 +69,7 @@ def test_one_way_to_recompute_for_all_stages_is_never_faster_than_the_best_for_e
 
 def test_recomputing_is_a_lever_where_it_was_held_fixed() -> None:
     large = {"hidden": 4096, "layers": 24, "heads": 32, "vocabulary": 51200, "sequence": 2048}
-    sizes = {"sizes": large, "chip": "a100-40gb", "batch": 64, "microbatches": (16,), "widths": (4,)}
+    sizes = {"sizes": large, "chip": "a100-40gb", "batch": 64, "microbatch": (16,), "tensor": (4,)}
     held = request(recompute="none", **sizes)
     found = list(candidates(held))
     assert all(candidate.plan is None for candidate in found)
@@ -77,7 +77,7 @@ def test_recomputing_is_a_lever_where_it_was_held_fixed() -> None:
 
 
 def test_nothing_fits_is_an_answer_with_levers() -> None:
-    job = request(devices=1, widths=(1,), microbatches=(1,))
+    job = request(devices=1, tensor=(1,), microbatch=(1,))
     chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=2**30))
     small = replace(job, setting=replace(job.setting, chip=chip))
     found = list(candidates(small))
@@ -105,8 +105,8 @@ def test_a_switched_cluster_grows_and_a_torus_does_not() -> None:
         ({"batch": -1}, "--batch"),
         ({"zero": 4}, "--zero"),
         ({"chip": "tpu-v2", "cluster": None}, "names no default cluster"),
-        ({"widths": (16,)}, "none of"),
-        ({"model": "bert-larg", "sizes": None, "widths": None}, "did you mean 'bert-large'"),
+        ({"tensor": (16,)}, "none of"),
+        ({"model": "bert-larg", "sizes": None, "tensor": None}, "did you mean 'bert-large'"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(changes: dict[str, object], said: str) -> None:
@@ -145,7 +145,7 @@ def test_each_lever_of_a_given_plan_helps_and_a_smaller_change_does_not() -> Non
 
 
 def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -> None:
-    job = request(devices=2, widths=(1,), microbatches=(4,), zero=0)
+    job = request(devices=2, tensor=(1,), microbatch=(4,), zero=0)
     chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(1.9 * 2**30)))
     small = replace(job, setting=replace(job.setting, chip=chip))
     shortage = sought_levers(small, list(candidates(small)))
@@ -160,13 +160,13 @@ def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -
     short = replace(chip, hbm=replace(chip.hbm, size_bytes=int(levers.hbm_bytes * (1 - 1e-6))))
     assert not fits_with(setting=replace(small.setting, chip=short))
     if levers.devices is not None:
-        assert fits_with(devices=levers.devices)
-        assert not fits_with(devices=levers.devices - 1)
+        assert fits_with(job=replace(small.job, devices=levers.devices))
+        assert not fits_with(job=replace(small.job, devices=levers.devices - 1))
     for zero in (1, 2, 3):
         if levers.zero is None or zero < levers.zero:
-            assert not fits_with(zero=zero)
+            assert not fits_with(job=replace(small.job, zero=zero))
     if levers.zero is not None:
-        assert fits_with(zero=levers.zero)
+        assert fits_with(job=replace(small.job, zero=levers.zero))
 
 
 def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
@@ -178,7 +178,7 @@ def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
 
 
 def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_beside_stage_3() -> None:
-    job = request(widths=(1,), microbatches=(1,))
+    job = request(tensor=(1,), microbatch=(1,))
 
     def small(size_bytes: float, **changes: object) -> Request:
         chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(size_bytes)))
@@ -195,7 +195,7 @@ def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_bes
 
 
 def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
-    job = request(devices=1, widths=(1, 2, 4), microbatches=(1,))
+    job = request(devices=1, tensor=(1, 2, 4), microbatch=(1,))
     assert (job.widths, job.wider) == ((1,), (2, 4))
     chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(1.7 * 2**30)))
     small = replace(job, setting=replace(job.setting, chip=chip))

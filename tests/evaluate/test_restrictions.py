@@ -51,7 +51,7 @@ def test_every_restriction_stands_in_job_sentence_and_page(
     (command,) = [line for line in page.splitlines() if "phaze plan --llama" in line][:1] or [""]
     for key, value in options.items():
         assert f"--{key.replace('_', '-')}" in command, (key, value, command)
-    again = request_of(restated_job(plan["job"]))
+    again = request_of(restated_job(plan["job"])).job
     assert again.batch == 32 and (again.zero, again.recompute, again.headroom) == (
         options.get("zero", 1 if "shard" in options else 0), options.get("recompute", "best"),
         0.2 if "headroom" in options else 0.06,

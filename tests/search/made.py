@@ -13,7 +13,6 @@ from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
 from phaze.evaluate.layer_times import RuledLayer
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_units import Unit
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
@@ -23,6 +22,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.figures import making_of
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.ownership import load_terms
+from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.parallel_rank import parallel_rank, parallels, supply_at
 from phaze.graph.ir import Model
 from phaze.graph.supply.supply import Bundled
@@ -11,6 +10,7 @@ from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Pipeline, PipelineFamily, ScheduleRule, StageRule, Synchronisation
+from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.search.objective import Kind, Objective
 from phaze.search.rank_graph import rank_graph

@@ -7,6 +7,7 @@ import pytest
 from phaze.evaluate.plan import Candidate, Request
 from phaze.evaluate.plan_order import planned
 from phaze.graph.ir import Attention, Model
+from phaze.placement.job import PlacementJob
 from phaze.search.answer import best_of
 from phaze.search.configurations import ConfigurationPlan, plan_found
 from phaze.search.objective import Objective, scale_of
@@ -35,16 +36,19 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
     request = Request(
         model_at=model_at,
         setting=training.setting(chip),
-        devices=training.devices,
-        batch=training.batch,
+        job=PlacementJob(
+            training.machine,
+            training.devices,
+            training.batch,
+            training.precision,
+            training.optimizer,
+            training.zeros[0],
+            chunks=training.chunks,
+        ),
         widths=tuple(sorted({key[0] for key in ranks})),
         microbatches=tuple(sorted({key[1] for key in ranks})),
         sequence_parallel=(False, True),
-        precision=training.precision,
-        optimizer=training.optimizer,
-        zero=training.zeros[0],
         zeros=training.zeros[1:],
-        chunks=training.chunks,
         attentions=(task.graphs[0].attention,),
         shards=training.shards,
     )

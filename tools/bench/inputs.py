@@ -9,7 +9,7 @@ from typing import Literal
 from phaze.cost.mapping import Product, TensorPart, product
 from phaze.cost.parts import tensor_parts
 from phaze.cost.products import TensorParts
-from phaze.evaluate.flow import PlacementJob, placed_layers
+from phaze.evaluate.flow import placed_layers
 from phaze.evaluate.flow import placement_problem as problem_of
 from phaze.evaluate.layers import Setting, layer_costs, pass_problem
 from phaze.graph.fuse import Fusion, fuse
@@ -17,6 +17,7 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.job import PlacementJob
 from phaze.placement.problem import Problem as PlacementProblem
 from phaze.placement.problem import RecomputeChoice
 from phaze.schedule.problem import Problem as ScheduleProblem

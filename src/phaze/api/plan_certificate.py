@@ -113,7 +113,7 @@ def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
     pairs = [
         ("plans", [head_of(store.plain(rank)) for rank in ranks(request)], [head_of(row) for row in model["graphs"]]),
         ("families", list(request.setting.stack.families), training["machine"]["stack"]["families"]),
-        ("headroom", request.headroom, training["headroom"]),
+        ("headroom", request.job.headroom, training["headroom"]),
     ]
     stated = "with the restrictions that it states" if document["job"].get("restricted") else "without restrictions"
     return [f"{PLAN}: its job {stated} allows other {key} than problem.json has" for key, allowed, searched in pairs

@@ -205,9 +205,9 @@ def planned_document(
     facts = PlanFacts(
         best.model,
         setting,
-        request.batch,
-        request.devices,
-        request.headroom,
+        request.job.batch,
+        request.job.devices,
+        request.job.headroom,
         None if job is None else job.budget,
         None if job is None else job.batch,
         keeping_of(setting.stack),

@@ -10,13 +10,14 @@ replicas.
 from collections.abc import Sequence
 
 from phaze.errors import InputError
-from phaze.evaluate.flow import PlacementJob, block_calls, rank_problem
+from phaze.evaluate.flow import block_calls, rank_problem
 from phaze.evaluate.layers import LayerCost, Setting, layer_costs
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import RunJob
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
+from phaze.placement.job import PlacementJob
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan

@@ -32,19 +32,17 @@ chips that may still win.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from phaze.cost.low_precision import is_around
 from phaze.cost.memory import sent_bytes
 from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
-from phaze.evaluate.machine import Machine
 from phaze.graph.ir import Model, Tie
 from phaze.hardware.formats import PLAIN, Precision
-from phaze.hardware.stack import Optimizer
 from phaze.placement.frozen import NO_FROZEN, Frozen
+from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
-from phaze.placement.problem import Extra, LayerMode, Problem, RecomputeChoice
+from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
@@ -143,26 +141,6 @@ def _equal_blocks(model: Model) -> bool:
     return row and len({model.calls[number].layer for number in blocks}) == 1
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementJob:
-    """What a placement problem asks for beside its layers and the devices' memory.
-
-    ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free. ``shard``: ranks that share out state, 0: all with the same weights.
-    """
-
-    machine: Machine
-    devices: int
-    batch: int
-    precision: Precision
-    optimizer: Optimizer
-    zero: int = 0
-    recompute: RecomputeChoice = "best"
-    chunks: tuple[int, ...] | None = None
-    headroom: float = 0.0
-    shard: int = 0
-
-
 def placement_problem(
     job: PlacementJob,
     microbatch: int,
@@ -176,22 +154,10 @@ def placement_problem(
 
     ``families``: what a given plan runs; if None all that stack and blocks allow. ``sharing``: that of the model
     (:func:`sharing_of`)."""
-    return stack_problem(
-        placed,
-        job.machine.stack,
-        job.machine.cluster,
-        families=families_of(placed, job.machine.stack.families, job.chunks) if families is None else families,
-        devices=job.devices,
-        microbatches=-(-job.batch // microbatch),
-        hbm_bytes=hbm_bytes,
-        hbm_bytes_per_s=hbm_bytes_per_s,
-        precision=job.precision,
-        optimizer=job.optimizer,
-        zero=job.zero,
-        recompute=job.recompute,
-        headroom=job.headroom,
-        sharing=sharing,
-    )
+    stack = job.machine.stack
+    families = families_of(placed, stack.families, job.chunks) if families is None else families
+    microbatches = -(-job.batch // microbatch)
+    return stack_problem(job, placed, families, microbatches, (hbm_bytes, hbm_bytes_per_s), sharing)
 
 
 def rank_problem(

@@ -33,7 +33,7 @@ def imbalance_sensitivity(request: Request, planned: Planned) -> list[dict[str, 
         rows = min(MOST_ROWS, request.rows * step)
         try:
             problem = problem_of(request, request.rank_at(choice, replace(asked, rows=rows)), planned.costed)
-            again = price(replace(problem, zero=best.problem.zero), shape, cuts, planned.prices, simulated=False)
+            again = price(problem.at_zero(best.problem.zero), shape, cuts, planned.prices, simulated=False)
         except InputError:
             return []
         found.append({"rows": rows, "batch_s": again.batch_s, "slower": again.batch_s / plan.batch_s - 1})

@@ -27,7 +27,6 @@ from phaze.cost.offload import exposed_copies_s
 from phaze.cost.plain_softmax import plain_softmaxes
 from phaze.cost.wide_precision import wide_layer
 from phaze.evaluate.halves import split_backward
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import needed_again
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, work_times
@@ -36,6 +35,7 @@ from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
 from phaze.hardware.calibration import Constants
 from phaze.hardware.stack import Stack
+from phaze.placement.machine import Machine
 from phaze.schedule.rules import COMPANIONS, RULE, Rule
 from phaze.schedule.solve import Known, Limits
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import chip_set
 from phaze.cost.measured_clock import chip_constants
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layers, several_layer_times
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.ir import Model, OperatorGraph
@@ -22,6 +21,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
+from phaze.placement.machine import Machine
 from phaze.schedule.problem import Problem, Schedule
 from phaze.schedule.solve import Known, KnownPart, Limits, Scheduler
 from phaze.schedule.solved import SolvedSchedules

@@ -120,8 +120,8 @@ def _parts(microbatch: int) -> list[int]:
 def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     """Why nothing fits: the plan that would in the least memory, and the levers of the whole job."""
     if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
-        request = replace(request, zero=max(request.zeros), zeros=())
-    problems = [replace(candidate.problem, zero=request.zero) for candidate in found]
+        request = replace(request, job=replace(request.job, zero=max(request.zeros)), zeros=())
+    problems = [candidate.problem.at_zero(request.job.zero) for candidate in found]
 
     def anything(changed: Request) -> bool:
         try:
@@ -137,22 +137,22 @@ def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
     if least is not None:
         plan = fastest_plan(replace(least[1], hbm_bytes=least[0]), request.prices)
     smallest, widest = min(request.microbatches), max(request.widths)
-    widths = [widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.devices)]
+    widths = [widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.job.devices)]
     size = _first(_parts(smallest), lambda size: anything(replace(request, microbatches=(size,))))
     need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
     levers = Levers(
-        hbm_bytes=None if plan is None else need / (1 - request.headroom),
+        hbm_bytes=None if plan is None else need / (1 - request.job.headroom),
         devices=_fewest_devices(problems + beyond),
         tensor=_first(widths, lambda width: anything(replace(request, widths=(width,)))),
         microbatch_divisor=None if size is None else smallest // size,
         recompute=_first(
-            _further(request.recompute) if request.recompute != "best" else (),
+            _further(request.job.recompute) if request.job.recompute != "best" else (),
             lambda mode: any(something_fits(replace(problem, recompute=mode)) for problem in problems),
         ),
         optimizer=None,
         zero=_first(
-            ZEROS[request.zero + 1 :],
-            lambda zero: any(something_fits(replace(problem, zero=zero)) for problem in problems),
+            ZEROS[request.job.zero + 1 :],
+            lambda zero: any(something_fits(problem.at_zero(zero)) for problem in problems),
         ),
     )
-    return Shortage(plan, problems[0].available_bytes, request.devices, levers, "cluster", request.headroom)
+    return Shortage(plan, problems[0].available_bytes, request.job.devices, levers, "cluster", request.job.headroom)

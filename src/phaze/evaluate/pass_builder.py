@@ -11,13 +11,13 @@ from phaze.cost.accumulation import KnownGradients
 from phaze.cost.plain_softmax import launches
 from phaze.cost.work import KnownOperators, Work, works_of
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.overlap import companions
 from phaze.evaluate.pass_units import Pieces, Unit, named_beside, rings_of, units_of
 from phaze.evaluate.ruled_pass import KnownCollectives, RuledPass, network_costs
 from phaze.graph.fuse import fuse_graph
 from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import OperatorGraph
+from phaze.placement.machine import Machine
 from phaze.schedule.rules import Rule
 
 

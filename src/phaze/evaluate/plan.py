@@ -15,16 +15,15 @@ larger microbatch, then without sequence parallelism.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from phaze.evaluate.flow import PlacementJob, rank_problem
+from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.graph.split_context import Way
-from phaze.hardware.formats import Precision
-from phaze.hardware.stack import Optimizer
+from phaze.placement.job import PlacementJob
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem, RecomputeChoice
+from phaze.placement.problem import Problem
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
 TOLD = 5
@@ -36,10 +35,10 @@ RankAt = Callable[[Choosing, Parallel], Model]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel, attention);
-    ``attentions`` are those to try, ``headroom`` is the share of memory to leave free. ``experts`` is the published
-    split (pipeline, data, tensor) of 1024 devices, where there is one. ``chunks`` to try beside 1; None: all that
-    divide the blocks. ``zeros``: stages of ZeRO to try beside ``zero``, where it is free.
+    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel, attention),
+    ``job`` what all its placement problems have in common; ``attentions`` are those to try. ``experts`` is the
+    published split (pipeline, data, tensor) of 1024 devices, where there is one. ``zeros``: stages of ZeRO to try
+    beside that of the job, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
     why. ``contexts`` and ``expert``: how many ranks may share a sequence, in which ``ways``, or share out the experts,
     of whose tokens the fullest rank gets ``rows`` times the mean; ``rank_at`` gives the rank of a choice then.
@@ -48,22 +47,15 @@ class Request:
 
     model_at: ModelAt
     setting: Setting
-    devices: int
-    batch: int
+    job: PlacementJob
     widths: tuple[int, ...]
     microbatches: tuple[int, ...]
     sequence_parallel: tuple[bool, ...]
-    precision: Precision
-    optimizer: Optimizer
-    zero: int
-    recompute: RecomputeChoice = "best"
     experts: tuple[int, int, int] | None = None
-    chunks: tuple[int, ...] | None = None
     zeros: tuple[int, ...] = ()
     wider: tuple[int, ...] = ()
     refused: tuple[tuple[Choosing, str], ...] = ()
     attentions: tuple[Attention, ...] = ("eager",)
-    headroom: float = 0.0
     contexts: tuple[int, ...] = (1,)
     expert: tuple[int, ...] = (1,)
     ways: tuple[Way, ...] = ("ring",)
@@ -71,21 +63,6 @@ class Request:
     rank_at: RankAt | None = None
     shards: tuple[int, ...] = (0,)
     offered: bool = False
-
-    @property
-    def job(self) -> PlacementJob:
-        """What all its placement problems have in common."""
-        return PlacementJob(
-            machine=self.setting.machine,
-            devices=self.devices,
-            batch=self.batch,
-            precision=self.precision,
-            optimizer=self.optimizer,
-            zero=self.zero,
-            recompute=self.recompute,
-            chunks=self.chunks,
-            headroom=self.headroom,
-        )
 
     @property
     def prices(self) -> LevelPrices:

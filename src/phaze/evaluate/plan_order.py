@@ -107,9 +107,9 @@ def passes_bound(request: Request, model: Model, costed: CostedLayers) -> float:
     calls = [each[call.layer] for call in model.calls]
     # Stages as the paper times them may take one device each.
     width = 1 if request.setting.stack.stages == "icml24" else model.tensor * model.context
-    microbatches = -(-request.batch // model.microbatch)
-    stages = np.arange(1, min(len(calls), request.devices // width) + 1)
-    replicas = np.minimum(microbatches, request.devices // (stages * width))
+    microbatches = -(-request.job.batch // model.microbatch)
+    stages = np.arange(1, min(len(calls), request.job.devices // width) + 1)
+    replicas = np.minimum(microbatches, request.job.devices // (stages * width))
     found = -(-microbatches // replicas) * np.maximum(sum(calls) / stages, max(calls, default=0.0))
     return float(np.min(found, initial=inf)) * (1 - ROUNDING)
 
@@ -136,7 +136,7 @@ def planned(request: Request, watch: Watch | None = None) -> Planned:
         heapq.heappush(heap, (least_s, alike.number, 0, alike))
         if watch is not None:
             watch(alike.number + 1, len(ranks))
-    zeros, bounded = (request.zero, *request.zeros), sum(len(alike.models) for alike in ranks) * len(request.shards)
+    zeros, bounded = (request.job.zero, *request.zeros), sum(len(alike.models) for alike in ranks) * len(request.shards)
     solved: list[tuple[int, Candidate]] = []
     short: list[tuple[int, Candidate]] = []
     tried: set[tuple[int, int]] = set()

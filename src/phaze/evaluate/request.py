@@ -32,6 +32,7 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.formats import known_precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
+from phaze.placement.job import PlacementJob
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 
@@ -168,28 +169,33 @@ def request_of(job: Job, watch: Watch = silent) -> Request:
 
         return parallel_rank(load, parallel, length, spread, common)
 
+    setting = Setting(chip, cluster, stack, job.basis, precision=precision)
+    placed = PlacementJob(
+        setting.machine,
+        job.devices,
+        batch,
+        precision,
+        stack.optimizer,
+        job.zero or (1 if job.shard else 0),
+        recompute,
+        job.chunks,
+        require_headroom(job.headroom, "--headroom"),
+    )
     request = Request(
         model_at=lambda *choice: model_of(point_at(*choice)),
-        setting=Setting(chip, cluster, stack, job.basis, precision=precision),
-        devices=job.devices,
-        batch=batch,
+        setting=setting,
+        job=placed,
         widths=fitting,
         microbatches=job.microbatch or microbatches,
         sequence_parallel=spreads,
-        precision=precision,
-        optimizer=stack.optimizer,
-        zero=job.zero or (1 if job.shard else 0),
         zeros=ZEROS[1:] if job.zero is None else (),
         shards=job.shard or (0,),
         wider=tuple(width for width in widths if width > job.devices),
-        recompute=recompute,
         experts=supply.experts,
-        chunks=job.chunks,
         # A graph that was traced before states its own.
         attentions=(supply.graph.attention,)
         if isinstance(supply, GraphFile) and job.attention in (None, "best")
         else attentions_of(job.attention, stack, "--attention"),
-        headroom=require_headroom(job.headroom, "--headroom"),
         contexts=job.context or (1,),
         expert=job.expert or (1,),
         ways=job.context_way or WAYS,
@@ -207,11 +213,11 @@ def _with_usual_degrees(request: Request, job: Job, length: int) -> Request:
     """The request with the degrees that are tried where none are said; none beside those of the other kind that are."""
     offered = request
     if job.context is None:
-        offered = replace(offered, contexts=usual_context_degrees(length, request.devices))
+        offered = replace(offered, contexts=usual_context_degrees(length, request.job.devices))
     first = next(choices(request), None)
     if job.expert is None and first is not None:
         experts = experts_of(request.model_at(*first).layers)
-        offered = replace(offered, expert=usual_expert_degrees(experts, request.devices))
+        offered = replace(offered, expert=usual_expert_degrees(experts, request.job.devices))
     if offered == request:
         return request
     return replace(offered, offered=job.context is None and job.expert is None)

@@ -34,10 +34,10 @@ from phaze.cost.exchange import exchange_cost
 from phaze.cost.table import CostTable, cost_table, cost_works
 from phaze.cost.work import CollectiveWork, Work
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
-from phaze.evaluate.machine import SOFTNESS, Machine
 from phaze.evaluate.pass_units import Unit, in_pieces, in_ring
 from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import Constants
+from phaze.placement.machine import SOFTNESS, Machine
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
 from phaze.schedule.order import Order, contract, series
 from phaze.schedule.problem import Operator, Problem, Schedule

@@ -36,7 +36,7 @@ def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, C
 
 
 def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], cut: Split) -> Candidate | None:
-    costed, zeros = planned.costed, needed_zeros((request.zero, *request.zeros))
+    costed, zeros = planned.costed, needed_zeros((request.job.zero, *request.zeros))
     models = [(choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths]
     bounds = [passes_bound(request, model, costed) for _, model in models]
     best: Candidate | None = None

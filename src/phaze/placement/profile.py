@@ -15,7 +15,9 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.files import LevelTable
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
+from phaze.placement.machine import Machine
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B, ZB_H1
 from phaze.placement.settings import icml24_problem, stack_problem
@@ -203,20 +205,13 @@ def _cluster(file: ProfileFile) -> Problem:
     rows = [{row.id: row for row in file.widths[str(graph.width)].layers} for graph in graphs]
     split = file.schedule == "zb-h1"
     extras = (tuple(_extra(of[la.id], split) for la in g.layers) for g, of in zip(graphs, rows, strict=True))
-    return stack_problem(
-        list(zip(graphs, extras, strict=True)),
-        stack,
-        cluster,
-        families=({"gpipe": GPIPE, "zb-h1": ZB_H1}.get(file.schedule or "", ONE_F_ONE_B),),
-        devices=file.devices,
-        microbatches=file.microbatches,
-        hbm_bytes=file.hbm_bytes,
-        hbm_bytes_per_s=file.hbm_bytes_per_s,
-        precision=precision,
-        optimizer=file.optimizer,
-        zero=file.zero or 0,
-        recompute=_choice(file),
+    families = ({"gpipe": GPIPE, "zb-h1": ZB_H1}.get(file.schedule or "", ONE_F_ONE_B),)
+    machine = Machine(cluster, stack)
+    job = PlacementJob(
+        machine, file.devices, file.microbatches, precision, file.optimizer, file.zero or 0, _choice(file)
     )
+    hbm = file.hbm_bytes, file.hbm_bytes_per_s
+    return stack_problem(job, list(zip(graphs, extras, strict=True)), families, file.microbatches, hbm)
 
 
 SETTINGS: Mapping[str, Callable[[ProfileFile], Problem]] = MappingProxyType({"icml24": _icml24, "cluster": _cluster})

@@ -11,6 +11,7 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level
 from phaze.hardware.formats import RECIPES, WIDE, Precision
 from phaze.hardware.stack import Optimizer, PipelineFamily, Stack
+from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
 from phaze.placement.rules import (
@@ -114,23 +115,16 @@ def _plain(extras: Sequence[Extra]) -> tuple[Extra, ...]:
 
 
 def stack_problem(
+    job: PlacementJob,
     placed: Sequence[PlacedLayers],
-    stack: Stack,
-    cluster: Cluster,
-    *,
     families: tuple[Family, ...],
-    devices: int,
     microbatches: int,
-    hbm_bytes: float,
-    hbm_bytes_per_s: float | None,
-    precision: Precision,
-    optimizer: Optimizer,
-    zero: int,
-    recompute: RecomputeChoice,
-    headroom: float = 0.0,
+    hbm: tuple[float, float | None],
     sharing: Sharing = REPLICAS,
 ) -> Problem:
-    """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B."""
+    """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B, ``hbm``: bytes
+    of a device's memory, and bytes per second where they are known."""
+    stack, cluster, precision, optimizer = job.machine.stack, job.machine.cluster, job.precision, job.optimizer
     rules = stack_rules(stack, cluster, families)
     rules = replace(rules, weight_wire=gathered_share(placed, stack, precision))
     if sharing.shard and rules.flat_link_bytes_per_s is not None:
@@ -143,21 +137,21 @@ def stack_problem(
     plain = optimizer != stack.optimizer == "sgd"
     return Problem(
         rules=rules,
-        devices=devices,
-        hbm_bytes=hbm_bytes,
+        devices=job.devices,
+        hbm_bytes=hbm[0],
         microbatches=microbatches,
-        recompute=recompute,
+        recompute=job.recompute,
         state=stack_state(precision, optimizer, stack),
         cluster=cluster,
         graphs=tuple(graph for graph, _ in placed),
         extras=tuple(_plain(extras) if rules.plain_layers else extras for _, extras in placed),
-        zero=zero,
+        zero=job.zero,
         sent_bytes=sent_bytes(precision),
-        hbm_bytes_per_s=hbm_bytes_per_s,
+        hbm_bytes_per_s=hbm[1],
         optimizer_traffic_bytes=update_bytes(stack, precision, optimizer),
         reserve_bytes=stack.reserve_bytes,
         scatter_gather=stack.scatter_gather,
-        headroom=headroom,
+        headroom=job.headroom,
         sgd_state=stack_state(precision, "sgd", stack) if plain else None,
         sharing=sharing,
     )

@@ -235,7 +235,7 @@ def shortage_of(problem: Problem, prices: Prices | None = None) -> Shortage:
         microbatch_divisor=first_power(lambda divisor: something_fits(_divided(problem, divisor))),
         recompute="best" if best else None,
         optimizer="sgd" if sgd else None,
-        zero=next((zero for zero in zeros if something_fits(replace(problem, zero=zero))), None),
+        zero=next((zero for zero in zeros if something_fits(problem.at_zero(zero))), None),
     )
     rules = problem.rules.name
     return Shortage(plan, problem.available_bytes, problem.devices, levers, rules, problem.headroom)

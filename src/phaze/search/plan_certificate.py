@@ -63,20 +63,20 @@ def ranks(request: Request) -> Iterator[Model]:
 
 def _task(request: Request, name: str, models: list[Model]) -> ModelTask:
     """The request as a search would have it, on one chip."""
-    machine, zeros = request.setting.machine, tuple(sorted({request.zero, *request.zeros}))
+    machine, zeros = request.setting.machine, tuple(sorted({request.job.zero, *request.zeros}))
     training = Training(
-        request.devices,
-        request.batch,
-        request.optimizer,
+        request.job.devices,
+        request.job.batch,
+        request.job.optimizer,
         machine,
         request.setting.constants,
-        request.precision,
+        request.job.precision,
         zeros,
-        request.chunks,
-        request.headroom,
+        request.job.chunks,
+        request.job.headroom,
         request.shards,
     )
-    return task_of(name, 1.0, training, [rank_graph(model, machine) for model in models], (request.recompute,))
+    return task_of(name, 1.0, training, [rank_graph(model, machine) for model in models], (request.job.recompute,))
 
 
 def head_of(graph: Mapping[str, Any]) -> dict[str, Any]:

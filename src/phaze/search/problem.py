@@ -7,9 +7,10 @@ configuration; :func:`phaze.placement.solve.fastest_at` looks at all of them.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from phaze.evaluate.flow import PlacementJob, placed_layers, placement_problem
+from phaze.evaluate.flow import placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.placement.bottleneck_solver import decides
+from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Extra, Problem
 from phaze.placement.shortage import something_fits
@@ -81,7 +82,7 @@ def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) 
         placed = task.shared.take(
             ("placed", configuration.graph), lambda: _placed(task, configuration, unit_costs(graph))
         )
-        return replace(_problem(task, configuration, placed, hbm_bytes, 1.0), zero=max(configuration.zeros))
+        return _problem(task, configuration, placed, hbm_bytes, 1.0).at_zero(max(configuration.zeros))
 
     return task.memo.take(("pattern", configuration, hbm_bytes), made)
 

@@ -17,11 +17,11 @@ from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.flow import TRACED_BYTES, sharing_of
 from phaze.evaluate.layer_times import DeviceSeconds, RuledLayer, on_network, ruled_layers, several_layer_times
 from phaze.evaluate.layers import LayerCost, mode_costs
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Attention, Model
 from phaze.hardware.calibration import Constants
+from phaze.placement.machine import Machine
 from phaze.placement.sharing import Sharing
 
 Floats = NDArray[np.float64]

@@ -124,7 +124,7 @@ def _chosen(
     task: ModelTask, configuration: Configuration, problem: Problem, choose: Choose
 ) -> tuple[Problem, Plan] | None:
     """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
-    at_zeros = [replace(problem, zero=zero) for zero in configuration.zeros]
+    at_zeros = [problem.at_zero(zero) for zero in configuration.zeros]
     plans = [(own, choose(own, task.prices)) for own in at_zeros]
     found = [(own, plan) for own, plan in plans if plan is not None]
     return min(found, key=lambda one: one[1].batch_s, default=None)

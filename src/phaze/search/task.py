@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.evaluate.training_run import Budget
@@ -19,6 +18,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.formats import Precision, require_format
 from phaze.hardware.stack import Optimizer
+from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules

@@ -14,7 +14,6 @@ from phaze.errors import InputError
 from phaze.evaluate.families import stack_with_families
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.machine import Machine
 from phaze.evaluate.parallel_rank import (
     Refusals,
     fullest_rows,
@@ -36,6 +35,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import SPLIT_FAMILIES, Stack, require_priced
+from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules
 from phaze.placement.settings import require_levels, stack_rules

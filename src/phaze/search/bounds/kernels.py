@@ -3,10 +3,10 @@
 import numpy as np
 
 from phaze.cost.chip_set import chip_set
-from phaze.evaluate.machine import Machine
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.machine import Machine
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds
 from phaze.search.rank_graph import rank_graph
 from phaze.search.task import Training, task_of

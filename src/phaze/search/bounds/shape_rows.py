@@ -13,7 +13,7 @@ chunks overlap transfers none of them is counted: what filling and emptying the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,7 +159,7 @@ def shape_rows_of(
     (degrees, met), prices_s = known, least_prices(task, problem, width)
     if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, which may hide their transfers
         prices_s = np.zeros_like(prices_s)
-    at_zeros = {zero: _ends(task, replace(problem, zero=zero), width, met, sizes_bytes, mixed) for zero in zeros}
+    at_zeros = {zero: _ends(task, problem.at_zero(zero), width, met, sizes_bytes, mixed) for zero in zeros}
     stepped = None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
     moved_s = tuple(own.transfers_s(prices_s) for own in degrees)
     return ShapeRows(degrees, moved_s, sizes_bytes, at_zeros, stepped)

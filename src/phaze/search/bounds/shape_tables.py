@@ -26,7 +26,7 @@ fits at depth S is tried with the most replicas that it can have.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,7 +291,7 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     stages = stages_of(problem, width)
     again = task.shared.take(("fewest again", configuration, hbm_bytes), lambda: _fewest(problem, width, stages))
     # The last stage of ZeRO leaves the most room: its sizes serve all.
-    roomy = stages if problem.zero == max(zeros) else stages_of(replace(problem, zero=max(zeros)), width)
+    roomy = stages if problem.zero == max(zeros) else stages_of(problem.at_zero(max(zeros)), width)
     reached = task.shared.take(("reached", at), lambda: reached_bytes(graph, problem, width))
     first = first_bytes(width) if problem.rules.end == "first" else None
     sizes = priced_sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
