@@ -10,20 +10,21 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.errors import InputError
+from phaze.hardware.cluster import Cluster
 from phaze.hardware.dies import DieFile
-from phaze.hardware.files import ChipFile, ClusterFile
-from phaze.hardware.ownership import TermsFile
+from phaze.hardware.files import ChipFile
+from phaze.hardware.ownership import Terms
 from phaze.hardware.stack import Stack
 from phaze.hardware.technology_files import TechnologyFile
 from phaze.search.space_file import SpaceFile
 
-MODELS = (ChipFile, ClusterFile, Stack, TechnologyFile, TermsFile, DieFile, SpaceFile)
+MODELS = (ChipFile, Cluster, Stack, TechnologyFile, Terms, DieFile, SpaceFile)
 KINDS: dict[str, type[documents.Document]] = {
     "chips": ChipFile,
-    "clusters": ClusterFile,
+    "clusters": Cluster,
     "stacks": Stack,
     "technologies": TechnologyFile,
-    "ownership": TermsFile,
+    "ownership": Terms,
     "dies": DieFile,
 }
 PRESETS = Path(__file__).parent.parent / "src" / "phaze" / "hardware" / "presets"
@@ -119,7 +120,7 @@ leaves = (
     | st.sampled_from(["32 GiB", "-1 GiB", "phaze.chip/1", "n7", "torus"])
 )
 keys = st.text(max_size=6) | st.sampled_from(
-    [*ChipFile.model_fields, *ClusterFile.model_fields, *SpaceFile.model_fields, "schema", "size", "count", "levels"]
+    [*ChipFile.model_fields, *Cluster.model_fields, *SpaceFile.model_fields, "schema", "size", "count", "levels"]
 )
 trees = st.recursive(leaves, lambda t: st.lists(t, max_size=3) | st.dictionaries(keys, t, max_size=6), max_leaves=20)
 
@@ -152,7 +153,7 @@ def test_any_damage_to_a_good_file_gives_a_value_or_one_sentence(data: st.DataOb
         break
     try:
         checked = documents.check(KINDS[kind], raw, path.name)
-        if not isinstance(checked, Stack):
+        if not isinstance(checked, Stack | Cluster | Terms):
             checked.value()  # type: ignore[attr-defined]
     except InputError as caught:
         assert "\n" not in str(caught)

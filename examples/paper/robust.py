@@ -96,13 +96,12 @@ def _network(job: SearchJob, factor: float) -> SearchJob:
     """The share of every level's bandwidth that messages reach; a chip's own links are the innermost level."""
 
     def level(one: Level) -> Level:
-        said = one.calibration
         names = ("share", "small_share", "in_switch_share")
-        shares = {name: min(1.0, own * factor) for name in names if (own := getattr(said, name)) is not None}
+        shares = {name: min(1.0, own * factor) for name in names if (own := getattr(one, name)) is not None}
         # A share that would exceed 1 stays there, and the bandwidth takes the rest.
-        rest = 1.0 if said.share is None else said.share * factor / shares["share"]
-        rate = one.bandwidth_bytes_per_s * (factor if said.share is None else rest)
-        return replace(one, bandwidth_bytes_per_s=rate, calibration=replace(said, **shares))
+        rest = 1.0 if one.share is None else one.share * factor / shares["share"]
+        rate = one.bandwidth_bytes_per_s * (factor if one.share is None else rest)
+        return replace(one, bandwidth_bytes_per_s=rate, **shares)
 
     def cluster(own: Cluster) -> Cluster:
         return replace(own, levels=tuple(level(one) for one in own.levels))

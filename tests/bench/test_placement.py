@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.job import PlacementJob
 from phaze.placement.kernels import warm
@@ -84,8 +84,8 @@ def _on_levels(
 def test_a_thousand_unequal_layers_on_100_000_devices_of_two_levels(microbatches: int, zero: int) -> None:
     warm()
     graphs = unequal_chain(1000, 100_000, (1, 2, 4, 8)).graphs
-    levels = (Level("node", "switch", 8, 2e11, 5e-6), Level("net", "switch", 12_500, 2.5e10, 1e-5))
-    cluster = Cluster("two levels", "two levels", 100_000, levels)
+    levels = (switch_level("node", 8, 2e11, 5e-6), switch_level("net", 12_500, 2.5e10, 1e-5))
+    cluster = cluster_of("two levels", "two levels", levels)
     problem = _on_levels(graphs, cluster, 100_000, microbatches, "best", zero)
     start, began = time.perf_counter(), time.process_time()
     fastest_plan(problem)

@@ -1,7 +1,7 @@
 """Random layers and jobs under rules cluster, as phaze has them and as the checker reads them."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from phaze.check.job import Job, job_of
 from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode, Tie
 from phaze.documents import plain_value
 from phaze.evaluate.prices import LevelPrices
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import PipelineFamily, Stack, StateBytes
 from phaze.placement.job import PlacementJob
@@ -63,15 +63,15 @@ def _stack(rng: np.random.Generator) -> Stack:
 
 def _cluster(rng: np.random.Generator) -> Cluster:
     inner, outer = int(rng.choice([2, 4])), int(rng.choice([4, 8]))
-    slow = Level("fabric", "switch", outer, float(rng.choice([40.0, 400.0])), float(rng.choice([0.0, 0.02])))
+    slow = switch_level("fabric", outer, float(rng.choice([40.0, 400.0])), float(rng.choice([0.0, 0.02])))
     if rng.random() < 0.3:
-        return Cluster("one", "", outer, (slow,))
-    fast = Level("node", "switch", inner, 900.0, float(rng.choice([0.0, 0.01])))
+        return cluster_of("one", "", (slow,))
+    fast = switch_level("node", inner, 900.0, float(rng.choice([0.0, 0.01])))
     if rng.random() < 0.4:
-        sites = Level("sites", "switch", 2, float(rng.choice([0.05, 20.0])), float(rng.choice([0.0, 50.0])))
+        sites = switch_level("sites", 2, float(rng.choice([0.05, 20.0])), float(rng.choice([0.0, 50.0])))
         near = replace(slow, size=outer // 2)
-        return Cluster("three", "", inner * outer, (fast, near, sites))
-    return Cluster("two", "", inner * outer, (fast, slow))
+        return cluster_of("three", "", (fast, near, sites))
+    return cluster_of("two", "", (fast, slow))
 
 
 def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[Layer], list[Extra], list[int], list[bool]]:
@@ -154,7 +154,7 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     training: dict[str, Any] = {
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
         "headroom": headroom, "constants": {}, "shards": [shard],
-        "machine": {"cluster": asdict(cluster), "stack": plain_value(stack), "basis": "ideal", "residency": True,
+        "machine": {"cluster": plain_value(cluster), "stack": plain_value(stack), "basis": "ideal", "residency": True,
                     "precision": "bf16", "host_bytes_per_s": None},
     }  # fmt: skip
     plain = json.loads(json.dumps(training))

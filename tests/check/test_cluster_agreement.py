@@ -1,7 +1,7 @@
 """The checker's rules cluster agree with phaze to 1e-9, and no bound of it is above the best plan."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
@@ -18,6 +18,7 @@ from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
 from phaze.cost.collective import collective
 from phaze.cost.products import TensorParts, part_rows, parts_from, sweep_products
+from phaze.documents import plain_value
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph import store
@@ -82,7 +83,7 @@ def test_products_on_clusters_take_what_phaze_says_and_no_less_than_their_bound(
 @pytest.mark.parametrize("name", ["selene", "dgx-h100", "paper-flat", "tpu-v5p-pod", "tpu-v5e-pod"])
 def test_collectives_take_what_phaze_says(name: str, count: int) -> None:
     rng, cluster = np.random.default_rng(6), load_cluster(name)
-    table = json.loads(json.dumps(asdict(cluster)))
+    table = json.loads(json.dumps(plain_value(cluster)))
     for basis in BASES:
         own, prices = network.network_of(table, basis), LevelPrices(cluster, basis)
         for _ in range(count):

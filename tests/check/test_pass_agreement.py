@@ -2,7 +2,6 @@
 best schedule, on random times of operators."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from phaze.check.passes import Exchanging, TimedPass
 from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.check.softmaxes import with_plain_softmaxes
+from phaze.documents import plain_value
 from phaze.evaluate.layer_times import run_passes
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass, Times
@@ -63,7 +63,7 @@ def _both(request: Request, stack: Stack, rule: Rules) -> list[tuple[RuledPass, 
 @pytest.mark.parametrize("rule", ["serial", "companions", "links"])
 def test_passes_take_what_phaze_says(rule: Rules, count: int) -> None:
     rng, seen = np.random.default_rng(11), 0
-    network = network_of(json.loads(json.dumps(asdict(load_cluster("dgx-h100")))), "datasheet")
+    network = network_of(json.loads(json.dumps(plain_value(load_cluster("dgx-h100")))), "datasheet")
     each = count // (len(REQUESTS) * len(STACKS) * 2)
     for request in REQUESTS.values():
         for name in STACKS:

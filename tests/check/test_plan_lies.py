@@ -12,7 +12,7 @@ import pytest
 
 from phaze.check import events
 from phaze.cost.memory import ParameterState
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.placement.answer import document_of
 from phaze.placement.layers import Edge, Layer, LayerGraph
 from phaze.placement.layout import Shape
@@ -32,7 +32,7 @@ CHAIN = LayerGraph(1, LAYERS, tuple(Edge(i, i + 1, 8.0) for i in range(3)))
 FLAT = icml24_problem(
     (CHAIN,), devices=8, hbm_bytes=5000.0, link_bytes_per_s=4.0, microbatches=6, optimizer="sgd", recompute="none"
 )
-LEVELS = (Level("inner", "switch", 2, 8.0, 0.0), Level("outer", "switch", 4, 2.0, 0.1))
+LEVELS = (switch_level("inner", 2, 8.0, 0.0), switch_level("outer", 4, 2.0, 0.1))
 CLUSTER = Problem(
     rules=Rules("cluster", (ONE_F_ONE_B,)),
     devices=8,
@@ -40,7 +40,7 @@ CLUSTER = Problem(
     microbatches=6,
     recompute="none",
     state=ParameterState(2.0, 2.0, 12.0),
-    cluster=Cluster("made", "made", 8, LEVELS),
+    cluster=cluster_of("made", "made", LEVELS),
     graphs=(CHAIN,),
     extras=((Extra(),) * 4,),
     hbm_bytes_per_s=20.0,

@@ -1,7 +1,5 @@
 """Collectives: floors, monotony, the way that is chosen, and the paper's flat ring."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,6 +18,7 @@ from phaze.errors import InputError
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster
+from phaze.values import replace
 
 CLUSTERS = [load_cluster(name) for name in preset_names("clusters")]
 clusters = st.sampled_from(CLUSTERS)
@@ -115,7 +114,7 @@ def test_a_library_with_fewer_ways_is_never_faster(kind: Kind, size: int, ranks:
 def test_pieces_cost_most_in_the_middle() -> None:
     """2 sqrt(d W) beside W: nothing of the smallest and of the largest messages, and never less than nothing."""
     node = load_cluster("dgx-h100")
-    plain = replace(node.levels[0], calibration=replace(node.levels[0].calibration, piece_s=0.0))
+    plain = replace(node.levels[0], piece_s=0.0)
     bare = replace(node, levels=(plain, *node.levels[1:]))
     shares = [
         collective("all_gather", 2**power, 8, node).time_s / collective("all_gather", 2**power, 8, bare).time_s

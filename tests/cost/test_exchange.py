@@ -1,7 +1,6 @@
 """Exchanges of experts and of keys and values: bytes by level against counting, monotone in bytes and bandwidth."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -26,6 +25,7 @@ from phaze.cost.exchange import (
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_cluster
+from phaze.values import replace
 
 CLUSTERS = [load_cluster(name) for name in preset_names("clusters")]
 clusters = st.sampled_from(CLUSTERS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from phaze.cost.ranks import Axis, Degrees, Divided, GridOrder, members_by_level, require_divided
 from phaze.errors import InputError
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 
 Sync = Literal["dense", "expert"]
 two = st.sampled_from((1, 2, 4))
@@ -80,8 +80,8 @@ def degrees(draw: st.DrawFn) -> Grids:
 
 
 def _cluster(sizes: tuple[int, ...]) -> Cluster:
-    levels = tuple(Level(f"l{i}", "switch", size, 1e9, 1e-6) for i, size in enumerate(sizes))
-    return Cluster("made", "made", prod(sizes), levels)
+    levels = tuple(switch_level(f"l{i}", size, 1e9, 1e-6) for i, size in enumerate(sizes))
+    return cluster_of("made", "made", levels)
 
 
 def _groups(axes: tuple[Axis, ...], ranks: int) -> list[set[int]]:

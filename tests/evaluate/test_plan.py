@@ -1,6 +1,5 @@
 """Plans found by us: never beaten by the plans we can write down, and an answer when nothing fits."""
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -18,6 +17,7 @@ from phaze.hardware.library import load_cluster
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.rules import MODES
+from phaze.values import replace
 from tests.evaluate.every_choice import as_planned, candidates
 
 SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
@@ -25,7 +25,7 @@ SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequenc
 
 def request(**changes: object) -> Request:
     asked = Job("gpt", SIZES, "a100-80gb", devices=8, batch=32, microbatch=(1, 4), tensor=(1, 2))
-    return request_of(replace(asked, **changes))  # type: ignore[arg-type]
+    return request_of(replace(asked, **changes))
 
 
 def test_no_even_split_beats_the_plan() -> None:
@@ -152,7 +152,7 @@ def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -
     levers = shortage.levers
 
     def fits_with(**change: object) -> bool:
-        return any(one.plan is not None for one in candidates(replace(small, **change)))  # type: ignore[arg-type]
+        return any(one.plan is not None for one in candidates(replace(small, **change)))
 
     assert levers.hbm_bytes is not None
     enough = replace(chip, hbm=replace(chip.hbm, size_bytes=int(levers.hbm_bytes) + 1))
@@ -182,7 +182,7 @@ def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_bes
 
     def small(size_bytes: float, **changes: object) -> Request:
         chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(size_bytes)))
-        return replace(job, setting=replace(job.setting, chip=chip), **changes)  # type: ignore[arg-type]
+        return replace(job, setting=replace(job.setting, chip=chip), **changes)
 
     asked = small(1.5 * 2**30)
     least = sought_levers(asked, list(candidates(asked))).levers.hbm_bytes

@@ -9,7 +9,7 @@ import pytest
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.bundled import bundled, preset_names
 from phaze.hardware.library import load_chip
-from phaze.hardware.ownership import load_run_terms
+from phaze.hardware.ownership import load_terms
 from phaze.report.plan_text import training_rows
 from tests.cli.test_commands import Phaze
 from tests.keys.small import run, written
@@ -52,13 +52,13 @@ def test_fused_attention_counts_the_scores_that_it_makes_again_as_hardware_flop_
 
 
 def test_a_run_takes_whole_batches_and_is_priced_by_the_terms() -> None:
-    terms = load_run_terms()
+    terms = load_terms()
     found = training_run(Budget(10_000_001, terms), Pace(1_000_000, 36.0, 100), load_chip("h100"))
     assert found["batches"] == 11 and found["days"] == pytest.approx(11 * 36 / 86400)
     assert found["device_hours"] == pytest.approx(11.0)
-    assert found["usd"] == pytest.approx(11 * dict(terms.prices)["h100"])
+    assert found["usd"] == pytest.approx(11 * terms.device_usd_per_hour["h100"])
     assert found["kwh"] == pytest.approx(11 * 0.7 * 0.7 * 1.1)
-    operational = found["kwh"] * terms.terms.grid_kgco2e_per_kwh
+    operational = found["kwh"] * terms.grid_kgco2e_per_kwh
     assert found["kgco2e"] == pytest.approx(operational + found["embodied_kgco2e"])
     known = training_run(Budget(10_000_001, terms), Pace(1_000_000, 36.0, 100, 1000.0), load_chip("h100"))
     assert known["kwh"] == pytest.approx(11 * 1.1)
@@ -66,9 +66,9 @@ def test_a_run_takes_whole_batches_and_is_priced_by_the_terms() -> None:
 
 @pytest.mark.parametrize("chip", sorted({*preset_names("chips"), *preset_names("silicon/chips")}))
 def test_dollars_of_a_run_are_a_rent_with_a_source_or_unknown(chip: str) -> None:
-    terms = load_run_terms()
+    terms = load_terms()
     found = training_run(Budget(10**9, terms), Pace(10**6, 36.0, 100), load_chip(chip))
-    price = dict(terms.prices).get(chip)
+    price = terms.device_usd_per_hour.get(chip)
     if price is None:
         assert found["usd"] is None and "device_usd_per_hour" in found["usd_basis"] and chip in found["usd_basis"]
         assert "USD unknown" in dict(training_rows(found))["1B tokens"]
@@ -79,13 +79,13 @@ def test_dollars_of_a_run_are_a_rent_with_a_source_or_unknown(chip: str) -> None
 
 
 def test_a_chip_that_nobody_rents_out_is_not_a_twentieth_of_one_that_is_rented() -> None:
-    pace, budget = Pace(10**6, 36.0, 100), Budget(10**9, load_run_terms())
+    pace, budget = Pace(10**6, 36.0, 100), Budget(10**9, load_terms())
     found = {chip: training_run(budget, pace, load_chip(chip))["usd"] for chip in ("h100", "mi300x", "gaudi3")}
     assert found["gaudi3"] is None and 0.3 < found["mi300x"] / found["h100"] < 3
 
 
 def test_what_a_run_takes_is_printed_with_three_digits() -> None:
-    found = training_run(Budget(15 * 10**12, load_run_terms()), Pace(4_194_304, 6.03, 64), load_chip("h100"))
+    found = training_run(Budget(15 * 10**12, load_terms()), Pace(4_194_304, 6.03, 64), load_chip("h100"))
     ((_, text), _) = training_rows(found)
     for number in re.findall(r"[0-9][0-9,.]*", text):
         assert len(number.replace(",", "").replace(".", "").strip("0")) <= 3, text

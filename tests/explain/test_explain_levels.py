@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from phaze.search.changed_network import levels_of, with_bandwidths, with_device
 from phaze.search.chips import enumerate_space
 from phaze.search.plan_words import plan_words
 from phaze.study.plain import default_study
+from phaze.values import replace
 from tests.conftest import Ran
 from tests.explain.test_explain import SPACE
 from tests.search.made_cluster import cluster_job, cluster_task

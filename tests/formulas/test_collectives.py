@@ -1,13 +1,12 @@
 """The formulas of collectives in docs/cost.md are those of the code, within one switch of bundled clusters."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from phaze.cost.collective import KINDS, ways
-from phaze.hardware.calibration import link_constants_of
 from phaze.hardware.library import load_cluster
+from phaze.values import replace
 from tests.formulas.stated import evaluate, formulas
 
 STATED = formulas("cost.md", "Collectives")
@@ -29,7 +28,7 @@ NAMED = {
 def test_every_algorithm_within_a_switch_takes_what_the_document_says(name: str) -> None:
     cluster = replace(load_cluster(name), library="any")
     level = cluster.levels[0]
-    constants = link_constants_of(level.calibration, "calibrated")
+    constants = level.constants("calibrated")
     step = level.latency_s / 4 if constants.small_step_s is None else constants.small_step_s
     seen = set()
     for ranks in (2, 4, 8):
@@ -57,11 +56,11 @@ def test_every_algorithm_within_a_switch_takes_what_the_document_says(name: str)
 def test_a_ring_over_two_levels_has_the_bandwidth_of_the_document() -> None:
     cluster = load_cluster("dgx-h100")
     node, fabric = cluster.levels
-    shares = [link_constants_of(level.calibration, "calibrated").share for level in (node, fabric)]
+    shares = [level.constants("calibrated").share for level in (node, fabric)]
     rate = min(shares[0] * node.bandwidth_bytes_per_s, 8 * shares[1] * fabric.bandwidth_bytes_per_s)
     size, ranks = 8e9, 64
     (ring,) = (way for way in ways("all_reduce", size, ranks, cluster) if way.way == "ring")
-    outer = link_constants_of(fabric.calibration, "calibrated")
+    outer = fabric.constants("calibrated")
     wire = 2 * (ranks - 1) / ranks * size / rate
     names = {"d": outer.piece_s, "W": wire}
     latency = outer.start_s + 2 * (ranks - 1) * fabric.latency_s

@@ -10,8 +10,10 @@ from phaze.hardware.area import most_stacks
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import on_die
 from phaze.hardware.clocked import clocked, full_rate_power
+from phaze.hardware.figures import ownership_of
 from phaze.hardware.library import load_cluster_chip, load_core_chip
-from phaze.hardware.ownership import HOURS_PER_YEAR, die_yield, dies_per_wafer, load_terms, ownership_of
+from phaze.hardware.manufacturing import die_yield, dies_per_wafer
+from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import load_node, load_technology
 from tests.formulas.stated import DOCS, evaluate, formulas
@@ -75,6 +77,7 @@ def test_money_and_carbon_are_those_of_the_document(name: str) -> None:
     terms, fab, dies = load_terms(), technology.fab, chip.built.dies
     area = areas_in(technology, chip).total / dies
     cost = ownership_of(chip, terms)
+    assert cost is not None
     names: dict[str, float] = {
         "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": area, "D": fab.defects_per_cm2 / 100, "dies": dies,
         "alpha": terms.yield_clustering, "wafer": fab.wafer_usd, "HBM GB": chip.hbm.size_bytes / 1e9,
@@ -87,15 +90,15 @@ def test_money_and_carbon_are_those_of_the_document(name: str) -> None:
         "grid": terms.grid_kgco2e_per_kwh,
     }  # fmt: skip
     names |= {name: evaluate(MONEY[name], names) for name in ("N", "Y")}
-    assert names["N"] == dies_per_wafer(area, fab.wafer_diameter_mm) == cost.dies_per_wafer
+    assert names["N"] == dies_per_wafer(area, fab.wafer_diameter_mm) == cost.making.dies_per_wafer
     assert names["Y"] == pytest.approx(die_yield(area, fab.defects_per_cm2, terms.yield_clustering), rel=1e-12)
     names["electricity"] = evaluate(MONEY["electricity, kWh"], names)
     assert {text: evaluate(MONEY[text], names) for text in MONEY if text not in ("N", "Y")} == pytest.approx(
         {
-            "manufacturing, USD": cost.making_usd,
+            "manufacturing, USD": cost.making.usd,
             "electricity, kWh": cost.energy_kwh,
             "operation, USD": cost.energy_usd,
-            "manufacturing, kgCO2e": cost.embodied_kgco2e,
+            "manufacturing, kgCO2e": cost.making.kgco2e,
             "operation, kgCO2e": cost.operational_kgco2e,
         },
         rel=1e-12,

@@ -1,16 +1,16 @@
 """Formulas of docs/search.md, docs/plan.md and docs/cluster.md: objectives, the cost of a run, the limit of workers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from phaze.evaluate.training_run import Budget, Pace, training_run
-from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.figures import figures_of
 from phaze.hardware.library import load_chip
-from phaze.hardware.ownership import HOURS_PER_YEAR, load_run_terms, load_terms
+from phaze.hardware.manufacturing import manufacturing_of
+from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms
 from phaze.search.objective import KINDS, Objective, Scale
 from phaze.search.rates import J_PER_KWH, chip_rates
+from phaze.values import replace
 from tests.formulas.stated import cells, evaluate, formulas
 
 RUN = formulas("plan.md", "What is proved")
@@ -20,7 +20,7 @@ WORKERS = formulas("cluster.md", "The limit at 100 workers")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_score_is_that_of_the_document(kind: str) -> None:
     chip, terms, devices = load_chip("h100"), load_terms(), 64
-    figures, making = figures_of(chip), making_of(chip, terms)
+    figures, making = figures_of(chip), manufacturing_of(chip, terms)
     assert figures is not None and making is not None
     for step_s, dynamic_j in ((0.7, 2e5), (12.0, 3e7)):
         energy_j = dynamic_j + devices * figures.static_w * step_s
@@ -47,18 +47,18 @@ def test_several_models_are_weighed_as_the_document_says() -> None:
 
 
 def test_a_whole_run_costs_what_the_document_says() -> None:
-    chip, terms = load_chip("h100"), load_run_terms()
+    chip, terms = load_chip("h100"), load_terms()
     price = terms.price("h100")
     assert price is not None
-    making = making_of(chip, terms.terms)
+    making = manufacturing_of(chip, terms)
     assert making is not None and chip.published.tdp_w is not None
     run = training_run(Budget(10**12, terms), Pace(4_194_304, 5.7, 64), chip)
     names: dict[str, float] = {
         "tokens": 10**12, "tokens a step": 4_194_304, "step time": 5.7, "devices": 64,
-        "power": chip.published.tdp_w * terms.terms.utilisation, "PUE": terms.terms.power_usage_effectiveness,
-        "price of a device hour": price, "lifetime": terms.terms.lifetime_years * HOURS_PER_YEAR,
-        "manufacturing cost": making.usd, "price of a kWh": terms.terms.electricity_usd_per_kwh,
-        "grid": terms.terms.grid_kgco2e_per_kwh, "embodied carbon": making.kgco2e,
+        "power": chip.published.tdp_w * terms.utilisation, "PUE": terms.power_usage_effectiveness,
+        "price of a device hour": price, "lifetime": terms.lifetime_years * HOURS_PER_YEAR,
+        "manufacturing cost": making.usd, "price of a kWh": terms.electricity_usd_per_kwh,
+        "grid": terms.grid_kgco2e_per_kwh, "embodied carbon": making.kgco2e,
     }  # fmt: skip
     for name in ("steps", "days", "device hours", "kWh", "kgCO2e"):
         names[name] = evaluate(RUN[name], names)

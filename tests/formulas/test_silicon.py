@@ -11,8 +11,8 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import GENERATIONS, on_die
 from phaze.hardware.clocked import clocked
 from phaze.hardware.library import load_cluster_chip
+from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.price import making_cost
 from phaze.hardware.technology import Technology
 from tests.formulas.stated import evaluate, formulas
 from tests.hardware.chips import areas_in
@@ -135,5 +135,6 @@ def test_manufacturing_cost_is_that_of_the_document(seed: int) -> None:
     names |= {name: evaluate(YIELD[name], names) for name in ("N", "Y")}
     for name in ("die", "network share", "manufacturing"):
         names[name] = evaluate(COST[name], names)
-    assert names["manufacturing"] == pytest.approx(making_cost(chip, terms).total_usd, rel=1e-12)
+    cost = manufacturing_of(chip, terms)
+    assert cost is not None and names["manufacturing"] == pytest.approx(cost.usd, rel=1e-12)
     assert set(COST) == {"die", "network share", "manufacturing"}

@@ -1,6 +1,6 @@
 """Measured constants of chips and links: what is used where nothing was measured, and what is refused."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 
@@ -12,13 +12,12 @@ from phaze.hardware.calibration import (
     IDEAL,
     IDEAL_LINK,
     TRAINING_SHARE,
-    UNMEASURED,
     Calibration,
-    LinkCalibration,
     constants_of,
-    link_constants_of,
 )
+from phaze.hardware.cluster import switch_level
 from phaze.hardware.library import load_chip, load_cluster
+from phaze.values import replace
 
 
 def test_a_chip_has_at_most_ten_measured_numbers_and_a_family() -> None:
@@ -48,11 +47,13 @@ def test_queued_operators_start_sooner_and_warm_chips_are_slower() -> None:
 
 
 def test_links_likewise() -> None:
-    assert link_constants_of(UNMEASURED) == DATASHEET_LINK
-    assert link_constants_of(LinkCalibration(share=0.5), "ideal") == IDEAL_LINK
-    assert link_constants_of(LinkCalibration(share=0.5)).share == 0.5
-    assert link_constants_of(LinkCalibration(share=0.5), "datasheet") == DATASHEET_LINK
-    flat = load_cluster("paper-flat").levels[0].calibration
+    unmeasured = switch_level("node", 8, 1e9, 0.0)
+    assert unmeasured.constants() == DATASHEET_LINK
+    half = replace(unmeasured, share=0.5)
+    assert half.constants("ideal") == IDEAL_LINK
+    assert half.constants().share == 0.5
+    assert half.constants("datasheet") == DATASHEET_LINK
+    flat = load_cluster("paper-flat").levels[0]
     assert (flat.share, flat.start_s) == (1.0, 0.0)
 
 
@@ -60,7 +61,7 @@ def test_links_likewise() -> None:
 def test_a_share_is_above_0_and_at_most_1(name: str) -> None:
     for value in (0.0, 1.01, -0.5, float("nan")):
         with pytest.raises(InputError, match=f"calibration.{name}"):
-            replace(Calibration(), **{name: value})  # type: ignore[arg-type]
+            replace(Calibration(), **{name: value})
 
 
 def test_every_preset_has_constants() -> None:

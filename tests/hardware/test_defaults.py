@@ -20,7 +20,7 @@ def test_the_default_share_of_hbm_is_near_the_median_of_measured_chips() -> None
 
 
 def test_the_default_share_of_a_link_is_near_the_median_of_measured_nodes_and_its_start_below() -> None:
-    levels = [load_cluster(name).levels[0].calibration for name in MEASURED_NODES]
+    levels = [load_cluster(name).levels[0] for name in MEASURED_NODES]
     shares = [one.share for one in levels if one.share is not None]
     starts = [one.start_s for one in levels if one.start_s is not None]
     assert len(shares) == len(starts) == len(MEASURED_NODES)

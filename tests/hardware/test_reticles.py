@@ -10,8 +10,8 @@ import pytest
 from phaze.errors import InputError
 from phaze.hardware.area import edge_areas, most_stacks
 from phaze.hardware.clocked import clocked, refusal
+from phaze.hardware.manufacturing import cluster_chips_usd, manufacturing_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.price import making_columns, making_cost
 from phaze.search.axes import ClusterAxesTable
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.space import Space
@@ -75,9 +75,10 @@ def test_every_chip_of_a_space_costs_what_the_definition_says(
     space, found = opened["n5-reticle"]
     terms = load_terms()
     generation = space.base.hbm.generation or ""
-    usd = making_columns(found.chips, found.die_mm2, generation, terms, space.technology)
+    usd = cluster_chips_usd(found.chips, found.die_mm2, generation, terms, space.technology)
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
-        assert making_cost(found.chip(int(index)), terms).total_usd == usd[index]
+        cost = manufacturing_of(found.chip(int(index)), terms)
+        assert cost is not None and cost.usd == usd[index]
 
 
 def written(tmp_path: Path, before: str, after: str) -> str:

@@ -18,9 +18,9 @@ from phaze.hardware.chip_parts import Built, Clusters, GlobalBuffer, Hbm, Links,
 from phaze.hardware.clocked import ClockedChip, at_held_clock, chip_areas, clocked, refusal
 from phaze.hardware.columns import columns_of
 from phaze.hardware.library import cluster_chip_names, load_cluster_chip, read_chip, with_nodes
-from phaze.hardware.ownership import load_terms
+from phaze.hardware.manufacturing import Manufacturing, links_usd, manufacturing_of
+from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.power import accepted, clock_power, held_clocks, power_at
-from phaze.hardware.price import links_usd, making_cost
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_files import load_node, node_names
 
@@ -250,16 +250,21 @@ def test_vector_work_can_set_the_clock() -> None:
     assert held_clocks(power, node, wide.clock_hz, limit) < held_clocks(idle, node, wide.clock_hz, limit)
 
 
+def _cost(chip: Chip, terms: Terms) -> Manufacturing:
+    cost = manufacturing_of(chip, terms)
+    assert cost is not None
+    return cost
+
+
 def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
     chip, terms = load_cluster_chip("h100"), load_terms()
     fast = replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=2 * chip.links.bandwidth_bytes_per_s))
-    plain = making_cost(chip, terms)
-    joined = making_cost(fast, terms)
+    plain, joined = _cost(chip, terms), _cost(fast, terms)
     assert joined.links_usd - plain.links_usd == pytest.approx(links_usd(450e9))
-    assert joined.dies_usd > plain.dies_usd
+    assert joined.die_usd > plain.die_usd
     assert plain.hbm_usd == 5 * 198
 
 
 def test_a_chip_of_base_dies_is_cheaper_than_one_of_a_single_process() -> None:
-    cost = making_cost(load_cluster_chip("mi300x"), load_terms())
-    assert 0 < cost.dies_usd < 1500
+    cost = _cost(load_cluster_chip("mi300x"), load_terms())
+    assert 0 < cost.die_usd < 1500

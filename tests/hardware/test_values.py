@@ -10,6 +10,8 @@ from phaze.hardware.library import load_chip, load_cluster, stack_keys
 from phaze.hardware.stack import Stack
 from phaze.values import replace
 
+RACK = {"name": "rack", "kind": "switch", "size": 8, "bandwidth": 1e9, "latency": 0.0}
+
 
 def test_peak_is_two_operations_a_unit_and_cycle() -> None:
     chip = load_chip("tpu-v4")
@@ -41,17 +43,17 @@ def test_a_die_has_no_fewer_units_than_work() -> None:
 
 def test_a_torus_has_the_shape_of_its_size() -> None:
     with pytest.raises(InputError, match="has 8 members and the level has 9"):
-        Level("pod", "torus", 9, 1e9, 0.0, (2, 4))
+        check(Level, {**RACK, "kind": "torus", "size": 9, "shape": [2, 4]}, "")
     with pytest.raises(InputError, match="a switch has no shape"):
-        Level("rack", "switch", 8, 1e9, 0.0, (2, 4))
+        check(Level, {**RACK, "shape": [2, 4]}, "")
 
 
 def test_levels_join_exactly_the_devices() -> None:
-    node = Level("node", "switch", 8, 1e9, 0.0)
+    head = {"schema": "phaze.cluster/1", "name": "c", "title": "C", "devices": 9}
     with pytest.raises(InputError, match="join 8 devices and the cluster has 9"):
-        Cluster("c", "C", 9, (node,))
-    with pytest.raises(InputError, match="there is no level"):
-        Cluster("c", "C", 9, ())
+        check(Cluster, {**head, "levels": [RACK]}, "")
+    with pytest.raises(InputError, match="list should have at least 1 item"):
+        check(Cluster, {**head, "levels": []}, "")
 
 
 def test_a_share_above_one_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from phaze.errors import InfeasibleError
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import grown, same_links
 from phaze.hardware.library import load_chip, load_cluster
+from phaze.values import replace
 from tests.conftest import Ran
 from tests.keys.small import graph, preset, run, written
 from tests.search.test_study import SPACE

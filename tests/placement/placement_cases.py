@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from phaze.cost.memory import ParameterState
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.problem import Extra, LayerMode, Problem
 from phaze.placement.profile import problem_of
@@ -110,10 +110,8 @@ def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> Probl
 def _random_cluster(rng: random.Random) -> Cluster:
     """Two or three levels, each slower and farther than the one inside it."""
     sizes = rng.choice([(2, 6), (4, 3), (3, 4), (2, 2, 3), (12,)])
-    levels = tuple(
-        Level(f"l{i}", "switch", size, 8.0 / 3**i, rng.choice([0.0, 0.1 * i])) for i, size in enumerate(sizes)
-    )
-    return Cluster("random", "random", 12, levels)
+    levels = tuple(switch_level(f"l{i}", size, 8.0 / 3**i, rng.choice([0.0, 0.1 * i])) for i, size in enumerate(sizes))
+    return cluster_of("random", "random", levels)
 
 
 def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float) -> Extra:
@@ -219,7 +217,7 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
     families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ICML24,), chunked, chunked, (interleaved(2),), (*chunked, GPIPE)])
     unsplit = rng.random() < 0.5
     link = rng.choice([None, 0.5, 3.0])
-    one_level = Cluster("one", "one level", 12, (Level("all", "switch", 12, 3.0, 0.1),))
+    one_level = cluster_of("one", "one level", (switch_level("all", 12, 3.0, 0.1),))
     rules = replace(
         problem.rules,
         families=families,
@@ -319,7 +317,7 @@ def shared_experts() -> Problem:
     """A chain of blocks with experts on two levels: ranks that share sequences, experts shared out over replicas."""
     rows = [Layer(i, 1.0, 2.0, 8.0, 2.0, True, 6.0) for i in range(4)]
     graph = layer_graph(2, rows, [(i, i + 1, 0.5) for i in range(3)])
-    levels = (Level("node", "switch", 4, 8.0, 0.01), Level("net", "switch", 4, 2.0, 0.02))
+    levels = (switch_level("node", 4, 8.0, 0.01), switch_level("net", 4, 2.0, 0.02))
     return Problem(
         rules=Rules("cluster", (ONE_F_ONE_B,)),
         devices=16,
@@ -327,7 +325,7 @@ def shared_experts() -> Problem:
         microbatches=8,
         recompute="none",
         state=ParameterState(2.0, 4.0, 12.0),
-        cluster=Cluster("two", "two levels", 16, levels),
+        cluster=cluster_of("two", "two levels", levels),
         graphs=(graph,),
         extras=(tuple(Extra() for _ in rows),),
         zero=1,
@@ -341,7 +339,7 @@ def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:
     """A chain of equal blocks of which two fit on a device, and few microbatches: chunks pay."""
     rows = [Layer(i, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False) for i in range(4)]
     graph = layer_graph(1, rows, [(i, i + 1, 0.5) for i in range(3)])
-    levels = (Level("node", "switch", 2, 8.0, 0.01), Level("net", "switch", 2, 2.0, 0.02))
+    levels = (switch_level("node", 2, 8.0, 0.01), switch_level("net", 2, 2.0, 0.02))
     return Problem(
         rules=Rules("cluster", (ONE_F_ONE_B, interleaved(2)), piece_start_s=start_s),
         devices=2 + 2 * (seed % 2),
@@ -349,7 +347,7 @@ def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:
         microbatches=2 + 2 * (seed % 2),
         recompute="best",
         state=ParameterState(2.0, 4.0, 12.0),
-        cluster=Cluster("two", "two levels", 4, levels),
+        cluster=cluster_of("two", "two levels", levels),
         graphs=(graph,),
         extras=(tuple(Extra(0.5, 0.3, block=True) for _ in rows),),
         zero=seed % 3,

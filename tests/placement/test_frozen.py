@@ -3,7 +3,6 @@
 import copy
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from math import inf
 
 import pytest
@@ -13,6 +12,7 @@ from phaze.placement.frozen import Frozen
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem
 from phaze.placement.solve import fastest_plan
+from phaze.values import replace
 from tests.check.documents import objections
 from tests.check.test_plan_lies import CHAIN, CLUSTER
 from tests.placement.placement_cases import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.hardware.library import load_cluster
 from phaze.placement.answer import document_of
 from phaze.placement.layout import Shape, boundary_levels, boundary_levels_of
@@ -16,7 +16,7 @@ from phaze.placement.solve import fastest_plan
 from tests.check.documents import objections
 from tests.placement.placement_cases import interleaving_problem
 
-TWO = Cluster("two", "two levels", 32, (Level("node", "switch", 8, 10.0, 0.5), Level("net", "switch", 4, 2.0, 1.0)))
+TWO = cluster_of("two", "two levels", (switch_level("node", 8, 10.0, 0.5), switch_level("net", 4, 2.0, 1.0)))
 
 
 def test_a_boundary_crosses_the_level_that_holds_both_sides_in_every_replica() -> None:
@@ -72,8 +72,8 @@ def test_a_named_cluster_serves_its_devices() -> None:
 
 
 def test_levels_may_join_more_devices_than_64_bits_count() -> None:
-    levels = tuple(Level(f"l{i}", "switch", 2**40, 8.0, 0.0) for i in range(3))
-    problem = replace(interleaving_problem(0), cluster=Cluster("vast", "vast", 2**120, levels))
+    levels = tuple(switch_level(f"l{i}", 2**40, 8.0, 0.0) for i in range(3))
+    problem = replace(interleaving_problem(0), cluster=cluster_of("vast", "vast", levels))
     plan = fastest_plan(problem)
     assert plan is not None
     assert boundary_levels(problem.cluster, Shape(1, 3, 2, "pipeline")).tolist() == [0, 0]

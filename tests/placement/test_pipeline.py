@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.hardware.stack import Optimizer
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.layout import Shape
@@ -208,7 +208,7 @@ def test_zero_3_gathers_weights_for_each_pass_and_cannot_hide_more_than_there_is
     assert stage.forward_s == pytest.approx(7 + 0.75 * gathered)
     assert stage.backward_s == pytest.approx(7 + 8 + 0.75 * 2 * gathered)
     assert plan.batch_s == pytest.approx(5 * stage.time_s + 32 * 30.0 / 2 / 100.0)
-    slow = Cluster("slow", "one level", 32, (Level("all", "switch", 32, 0.1, 0.0),))
+    slow = cluster_of("slow", "one level", (switch_level("all", 32, 0.1, 0.0),))
     eager = replace(problem, rules=replace(problem.rules, hidden=1.0), cluster=slow)
     plan = priced(eager, 2, 2, cuts)
     assert plan.stages[0].forward_s == pytest.approx(400.0)

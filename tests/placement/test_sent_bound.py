@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from phaze.placement.problem import Problem
 from phaze.placement.rules import ONE_F_ONE_B, Family, interleaved
 from phaze.placement.shapes import WidthCase, cases_of, least_end
 from phaze.placement.solve import fastest_plan
+from phaze.values import replace
 from tests.placement.brute_force import every_plan
 from tests.placement.placement_cases import hybrid_problem, mixed_problem, sharing_problem, split_problem
 from tests.placement.test_transfers import chain, equal_cut, levels_of

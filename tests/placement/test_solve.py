@@ -1,7 +1,6 @@
 """The solver against the published optima, against every plan of small problems, and against common sense."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,6 +18,7 @@ from phaze.placement.profile import problem_of
 from phaze.placement.rules import GPIPE, ONE_F_ONE_B
 from phaze.placement.settings import icml24_problem
 from phaze.placement.solve import OpenPlacement, fastest_at, fastest_plan
+from phaze.values import replace
 from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 from tests.placement.placement_cases import (

@@ -1,7 +1,6 @@
 """Transfers between stages: what hides them, what they take at least, and that a slower network is never faster."""
 
 import random
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +12,7 @@ from phaze.check.events import run_events
 from phaze.check.families import Family as CheckedFamily
 from phaze.cost.memory import ParameterState
 from phaze.hardware.bundled import preset_names
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Level, cluster_of, switch_level
 from phaze.hardware.library import load_stack
 from phaze.placement.answer import document_of
 from phaze.placement.event_kernels import interleaved_events
@@ -39,6 +38,7 @@ from phaze.placement.simulate import message_seconds
 from phaze.placement.solve import fastest_plan
 from phaze.placement.stage_pace import paced_s
 from phaze.placement.structure import StageCut
+from phaze.values import replace
 from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 
@@ -63,7 +63,7 @@ def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> Problem:
         microbatches=rng.choice([4, 8, 16]),
         recompute="none",
         state=ParameterState(2.0, 4.0, 12.0),
-        cluster=Cluster("made", "made", devices, levels),
+        cluster=cluster_of("made", "made", levels),
         graphs=(layer_graph(1, rows, [(i, i + 1, 64.0) for i in range(blocks - 1)]),),
         extras=(tuple(Extra(block=True) for _ in rows),),
     )
@@ -72,7 +72,7 @@ def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> Problem:
 def levels_of(node: float, rack: float, site: float, latency_s: float = 0.0) -> tuple[Level, ...]:
     """Two devices a node, two nodes a rack, two sites."""
     return tuple(
-        Level(name, "switch", 2, bandwidth, latency_s)
+        switch_level(name, 2, bandwidth, latency_s)
         for name, bandwidth in (("node", node), ("rack", rack), ("site", site))
     )
 

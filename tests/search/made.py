@@ -19,8 +19,8 @@ from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import making_of
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
@@ -176,7 +176,7 @@ def exact_score(job: SearchJob, scale: Scale, opened: SpaceChips, chip: int, hbm
     links = opened.link_bytes_per_s
     tasks, values = networks_of(job.models, job.space, links).tasks_of(chip), []
     value, most = opened.chip(chip, job.hbm_bytes[hbm]), job.space.limits["usd"]
-    made = making_of(value, load_terms())
+    made = manufacturing_of(value, load_terms())
     if most is not None and (made is None or made.usd > most * (1 + 1e-12)):
         return float("inf")
     if value.hbm.size_bytes != job.hbm_bytes[hbm]:

@@ -7,7 +7,7 @@ from phaze.graph.ir import Model
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Pipeline, PipelineFamily, ScheduleRule, StageRule, Synchronisation
 from phaze.placement.machine import Machine
@@ -54,8 +54,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {"gpt": ("gpt", GPT), "llama": (
 
 def slow_cluster(devices: int = 16) -> Cluster:
     """Nodes of four on a slow network, so that synchronisation and transfers matter to small models."""
-    levels = (Level("node", "switch", 4, 2e9, 1e-6), Level("rack", "switch", devices // 4, 2e8, 5e-6))
-    return Cluster("slow", "slow", devices, levels)
+    levels = (switch_level("node", 4, 2e9, 1e-6), switch_level("rack", devices // 4, 2e8, 5e-6))
+    return cluster_of("slow", "slow", levels)
 
 
 def made_cluster(name: str) -> Cluster:

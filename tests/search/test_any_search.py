@@ -1,6 +1,5 @@
 """Any search, whatever its settings: its answer is that of exhaustive evaluation, and no layer undercuts its bound."""
 
-from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -17,6 +16,7 @@ from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Mean, Objective
 from phaze.search.reference import layers_on
 from phaze.search.task import ModelTask, SearchJob, on_cluster
+from phaze.values import replace
 from tests.search.made import GIB, MIB, small_space, traced_task
 from tests.search.made_cluster import cluster_task
 from tests.search.test_run import _check_against_exhaustive

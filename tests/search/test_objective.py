@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phaze.hardware.ownership import load_terms, ownership_of
+from phaze.hardware.manufacturing import manufacturing_of
+from phaze.hardware.ownership import load_terms
 from phaze.search.chips import enumerate_space
 from phaze.search.objective import Kind, Mean, Objective, Rates, scale_of
 from phaze.search.rates import chip_rates, rates_of
@@ -81,9 +82,10 @@ def test_the_rates_of_a_space_are_those_of_each_chip_and_of_the_formula(kind: Ki
     for number in range(0, len(opened), max(1, len(opened) // 5)):
         for memory, size in enumerate(sizes):
             chip = opened.chip(number, size)
-            owned = ownership_of(chip, terms)
+            cost = manufacturing_of(chip, terms)
+            assert cost is not None
             static_w = opened.space.technology.energy.static_w_per_mm2 * float(opened.area_mm2[number])
-            made = {"throughput_per_usd": owned.making_usd, "throughput_per_kgco2e": owned.embodied_kgco2e}.get(kind, 0)
+            made = {"throughput_per_usd": cost.usd, "throughput_per_kgco2e": cost.kgco2e}.get(kind, 0)
             rate = 1.0 if kind == "throughput" else devices * (static_w * weight + made / LIFE_S)
             assert float(found.rate[memory, number]) == pytest.approx(rate, rel=1e-9)
             assert float(chip_rates(objective, chip, devices).rate) == pytest.approx(rate, rel=1e-9)
@@ -92,7 +94,8 @@ def test_the_rates_of_a_space_are_those_of_each_chip_and_of_the_formula(kind: Ki
 @pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "energy_delay"])
 def test_a_chip_above_the_price_of_its_space_has_no_rate(kind: Kind) -> None:
     plain = enumerate_space(small_space())
-    prices = [ownership_of(plain.chip(at, GIB), load_terms()).making_usd for at in range(len(plain))]
+    costs = [manufacturing_of(plain.chip(at, GIB), load_terms()) for at in range(len(plain))]
+    prices = [cost.usd for cost in costs if cost is not None]
     most = sorted(prices)[len(prices) // 2]
     space = plain.space
     limited = replace(plain, space=space.keeping(most_usd=most))

@@ -166,14 +166,15 @@ def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
 
 def test_power_and_price_are_constraints_and_every_combination_is_counted() -> None:
     from phaze.hardware.clocked import full_rate_power
-    from phaze.hardware.ownership import load_terms, ownership_of
+    from phaze.hardware.manufacturing import manufacturing_of
+    from phaze.hardware.ownership import load_terms
 
     loose = _small(keep={"most_area": "1000 mm2"})
     opened = enumerate_space(loose)
     chips = [opened.chip(i, 2**30) for i in range(len(opened))]
     watts = [full_rate_power(chip).design_w for chip in chips]
     hbm_usd = 2**30 / 1e9 * load_terms().hbm_usd_per_gb
-    usd = [ownership_of(chip, load_terms()).making_usd - hbm_usd for chip in chips]
+    usd = [cost.usd - hbm_usd for chip in chips if (cost := manufacturing_of(chip, load_terms())) is not None]
     most_w, most_usd = float(np.median(watts)), float(np.quantile(usd, 0.7))
     tight = _small(keep={"most_area": "200 mm2", "most_power": most_w, "most_usd": most_usd})
     kept = enumerate_space(tight)

@@ -1,6 +1,5 @@
 """Profiler traces of a run as phaze itself counts it, on constants of choice: what a fit must find again."""
 
-from dataclasses import replace
 from typing import Any
 
 from phaze.cost.chip_set import chip_set
@@ -9,6 +8,7 @@ from phaze.evaluate.ruled_pass import work_times
 from phaze.evaluate.run_file import RunJob
 from phaze.hardware.cluster import Cluster
 from phaze.validate.predicted_step import StepWorks, class_of_work
+from phaze.values import replace
 
 # Names that libraries give such kernels.
 NAMES = {
@@ -51,8 +51,8 @@ def collectives(cluster: Cluster, ranks: int, sizes: list[float]) -> list[tuple[
 
 def with_links(cluster: Cluster, at: int, share: float, start_s: float) -> Cluster:
     level = cluster.levels[at]
-    said = replace(level.calibration, share=share, start_s=start_s, small_share=1e-6)
-    return replace(cluster, levels=(*cluster.levels[:at], replace(level, calibration=said), *cluster.levels[at + 1 :]))
+    measured = replace(level, share=share, start_s=start_s, small_share=1e-6)
+    return replace(cluster, levels=(*cluster.levels[:at], measured, *cluster.levels[at + 1 :]))
 
 
 def trace_of(

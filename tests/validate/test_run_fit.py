@@ -101,7 +101,7 @@ def test_files_of_a_fit_are_taken_by_plan_and_meet_the_step(job: RunJob, works: 
     stack = load_stack(str(out / "stack.toml"))
     assert stack.share_on("h100") == pytest.approx(0.63, rel=1e-3)
     assert load_chip(str(out / "chip.toml")).calibration is not None
-    assert load_cluster(str(out / "cluster.toml")).levels[0].calibration.share == pytest.approx(0.61, rel=1e-2)
+    assert load_cluster(str(out / "cluster.toml")).levels[0].share == pytest.approx(0.61, rel=1e-2)
     assert all("fitted: 1 run" in (out / f"{kind}.toml").read_text() for kind in document["files"])
     again = {**RUN, **{kind: str(out / f"{kind}.toml") for kind in ("chip", "cluster", "stack")}}
     run.write_text(json.dumps(again))

@@ -13,7 +13,7 @@ are. Cross-validation: curve i belongs to fold i mod 5, each predicted with what
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from math import prod
 from types import MappingProxyType
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from phaze.cost.collective import Kind, collective_seconds
 from phaze.cost.exchange import seen_by
-from phaze.hardware.calibration import LinkCalibration
+from phaze.hardware.calibration import LINK_FIELDS
 from phaze.hardware.cluster import Cluster, Level
+from phaze.values import replace
 
 Floats = NDArray[np.float64]
 LEAST_BYTES = 2**16
@@ -114,7 +115,7 @@ def with_constants(cluster: Cluster, index: int, constants: Mapping[str, float])
     new = replace(
         level,
         latency_s=constants.get("latency_s", level.latency_s),
-        calibration=replace(level.calibration, **measured),
+        **measured,
     )
     return replace(cluster, levels=(*cluster.levels[:index], new, *cluster.levels[index + 1 :]))
 
@@ -146,7 +147,7 @@ def _names(curves: Sequence[Curve], level: Level, index: int) -> tuple[str, ...]
     reduces = any(curve.kind == "all_reduce" for curve in curves)
     if index or not reduces:
         return RING
-    adds = ("in_switch_share" if level.calibration.in_switch_share is not None else "local_bytes_per_s",)
+    adds = ("in_switch_share" if level.in_switch_share is not None else "local_bytes_per_s",)
     return (*RING, "small_start_s", "small_step_s", "small_share", *adds)
 
 
@@ -164,7 +165,7 @@ def fit_level(curves: Sequence[Curve], cluster: Cluster, index: int) -> LevelFit
     """The constants of level ``index`` that fit curves which reach it best; where switches add, local copies count as
     sent bytes."""
     level = cluster.levels[index]
-    bare = replace(level, calibration=LinkCalibration(in_switch_share=level.calibration.in_switch_share))
+    bare = replace(level, **{name: None for name in LINK_FIELDS if name != "in_switch_share"})
     plain = replace(cluster, levels=(*cluster.levels[:index], bare, *cluster.levels[index + 1 :]))
     constants = {name: float(f"{value:.3g}") for name, value in _best(curves, plain, index).items()}
     held: list[Floats] = []

@@ -118,8 +118,7 @@ def curves_of(tables: Sequence[CollectiveRows], cluster: str, fitted: bool) -> l
 
 def _level_constants(cluster: Cluster, index: int, names: Sequence[str]) -> dict[str, float | None]:
     level = cluster.levels[index]
-    said = {"latency_s": level.latency_s}
-    return {name: said.get(name, getattr(level.calibration, name, None)) for name in names}
+    return {name: getattr(level, name) for name in names}
 
 
 def _collective_fits(tables: Sequence[CollectiveRows]) -> Iterator[RowFit]:

@@ -139,7 +139,7 @@ def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Ba
 
     title = f"{fields[0]} of {units.show(size, 'B')} over {ranks} devices of {cluster.name}"
     asked = {"kind": fields[0], "bytes": size, "ranks": ranks}
-    measured = basis == "calibrated" and cluster.levels[0].calibration.share is not None
+    measured = basis == "calibrated" and cluster.levels[0].share is not None
     told = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
     document = {"collective": asked, "cluster": cluster.name, "basis": told, **asdict(found[0])}
     document["ways"] = [asdict(way) for way in found]

@@ -97,14 +97,13 @@ def _listed_chips(terms: str) -> Shown:
 
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     """A chip, changed or as it is, with its estimates and where they come from."""
-    from phaze.hardware.bundled import read
     from phaze.hardware.library import changed_file, chip_of_file, read_chip
-    from phaze.hardware.ownership import TermsFile, load_terms
+    from phaze.hardware.ownership import load_terms
     from phaze.hardware.sheet import sheet_document, sheet_of
 
-    file, prices = read_chip(name), read(TermsFile, "ownership", terms)
+    file, prices = read_chip(name), load_terms(terms)
     device = chip_of_file(changed_file(file, changes, name) if changes else file)
-    found = sheet_of(device, load_terms(terms))
+    found = sheet_of(device, prices)
     about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
     document = {**sheet_document(found), "sources": dict(file.sources), "notes": file.notes, "terms": about}
     doubtful = {path: source for path, source in file.sources.items() if source.startswith(UNREAD)}
@@ -153,23 +152,21 @@ def clusters(
         >>> phaze.clusters("dgx-h100")["chip"]
         'h100'
     """
-    from dataclasses import asdict
-
-    from phaze.hardware.bundled import preset_names, read
+    from phaze.documents import plain_value
+    from phaze.hardware.bundled import preset_names
     from phaze.hardware.cluster import Cluster
-    from phaze.hardware.files import ClusterFile
     from phaze.hardware.library import load_cluster
 
-    def plain(one: Cluster) -> dict[str, Any]:
+    def plain(cluster: Cluster) -> dict[str, Any]:
         """A cluster as its file has it; whether it grows is no part of that."""
-        return {key: value for key, value in asdict(one).items() if key not in ("limit", "enlarged_from")}
+        return {key: value for key, value in plain_value(cluster).items() if key not in ("limit", "enlarged_from")}
 
     if name is not None:
-        file, cluster = read(ClusterFile, "clusters", name), load_cluster(name)
-        document = {**plain(cluster), "notes": file.notes, "sources": dict(file.sources)}
-        return Shown(document, sheet(SHEET, "cluster_sections", cluster, file.notes))
+        cluster = load_cluster(name)
+        document = {**plain(cluster), "notes": cluster.notes, "sources": dict(cluster.sources)}
+        return Shown(document, sheet(SHEET, "cluster_sections", cluster, cluster.notes))
     found = [load_cluster(each) for each in preset_names("clusters")]
-    return Shown({"clusters": [plain(one) for one in found]}, sheet(SHEET, "clusters_sections", found))
+    return Shown({"clusters": [plain(cluster) for cluster in found]}, sheet(SHEET, "clusters_sections", found))
 
 
 @api

@@ -32,10 +32,10 @@ def budget_of(tokens: int | str | None, terms: str | Path | None) -> "Budget | N
             raise InputError("--terms", "there is nothing to price", "add --tokens 15T")
         return None
     from phaze.evaluate.training_run import Budget
-    from phaze.hardware.ownership import load_run_terms
+    from phaze.hardware.ownership import load_terms
     from phaze.units import parse_tokens
 
-    return Budget(parsed("--tokens", tokens, parse_tokens), load_run_terms(str(terms or "default")))
+    return Budget(parsed("--tokens", tokens, parse_tokens), load_terms(str(terms or "default")))
 
 
 def priced(

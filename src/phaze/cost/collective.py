@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError, unknown_name
-from phaze.hardware.calibration import Basis, LinkConstants, link_constants_of
+from phaze.hardware.calibration import Basis, LinkConstants
 from phaze.hardware.cluster import Cluster, Level, Library
 
 Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "point_to_point"]
@@ -115,7 +115,7 @@ def _extents(level: Level, count: int) -> tuple[tuple[int, ...], float]:
 
 
 def _stretch(level: Level, count: int, basis: Basis, library: Library) -> Stretch:
-    constants = link_constants_of(level.calibration, basis)
+    constants = level.constants(basis)
     extents, share = ((count,), 1.0) if level.kind == "switch" else _extents(level, count)
     raw, step_s = level.bandwidth_bytes_per_s, level.latency_s
     steps = sum(extent - 1 for extent in extents) if level.kind == "torus" else count - 1

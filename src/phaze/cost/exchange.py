@@ -28,15 +28,16 @@ are gathered before the products and scattered after them: T k x h a over x rank
 Every price is nondecreasing in bytes and nonincreasing in the bandwidth of every level.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from phaze.cost.collective import CollectiveCost, Kind, collective_seconds, crossings, pieces_s
 from phaze.cost.ranks import members_by_level
-from phaze.hardware.calibration import Basis, link_constants_of
+from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster
+from phaze.values import replace
 
 Members = tuple[int, ...]
 
@@ -132,7 +133,7 @@ def ring_step_s(cluster: Cluster, members: Members, size_bytes: float, basis: Ba
     used = [level for level, count in zip(cluster.levels, members, strict=True) if count > 1]
     if not used or size_bytes == 0:
         return 0.0
-    constants = link_constants_of(used[-1].calibration, basis)
+    constants = used[-1].constants(basis)
     wire_s = size_bytes / (constants.share * used[-1].bandwidth_bytes_per_s)
     return constants.start_s / 2 + used[-1].latency_s + wire_s + float(pieces_s(constants.piece_s, wire_s))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.collective import Kind, collective_seconds, pieces_s
 from phaze.cost.exchange import seen_by
-from phaze.hardware.calibration import Basis, link_constants_of
+from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ class LevelPrices:
         """A message of each size from one device to another across a level: start / 2 + latency + W + 2 sqrt(d W),
         W = size / B, with d seconds a piece."""
         crossed = self.cluster.levels[level]
-        constants = link_constants_of(crossed.calibration, self.basis)
+        constants = crossed.constants(self.basis)
         wire_s = sizes_bytes / (constants.share * crossed.bandwidth_bytes_per_s)
         start_s = constants.start_s / 2 + crossed.latency_s
         found: Floats = np.where(sizes_bytes > 0, start_s + wire_s + pieces_s(constants.piece_s, wire_s), 0.0)

@@ -37,7 +37,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
-from phaze.hardware.ownership import load_run_terms
+from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import Optimizer, Stack, require_priced
 from phaze.units import Batch, sequences_in
 
@@ -243,7 +243,7 @@ def _sequences(run: RunFile, model: Model, where: str) -> int:
 def _budget(run: RunFile, where: str) -> Budget | None:
     if run.tokens is None:
         return None
-    return Budget(run.tokens, _at(f"{where}: terms", lambda: load_run_terms(run.terms or "default")))
+    return Budget(run.tokens, _at(f"{where}: terms", lambda: load_terms(run.terms or "default")))
 
 
 def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None, allow_code: bool = False) -> RunJob:

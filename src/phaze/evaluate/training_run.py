@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of, making_of
-from phaze.hardware.ownership import HOURS_PER_YEAR, RunTerms
+from phaze.hardware.figures import figures_of
+from phaze.hardware.manufacturing import manufacturing_of
+from phaze.hardware.ownership import HOURS_PER_YEAR, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,12 @@ class Budget:
     """Tokens to train on, and the terms that price them."""
 
     tokens: int
-    terms: RunTerms
+    terms: Terms
+
+    def as_read(self) -> dict[str, Any]:
+        """The budget as a problem states it: prices of a device hour apart from the constants of ownership."""
+        prices = sorted(self.terms.device_usd_per_hour.items())
+        return {"tokens": self.tokens, "terms": {"name": self.terms.name, "prices": prices, "terms": self.terms}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +43,11 @@ class Pace:
     power_w: float | None = None
 
 
-def _power(chip: Chip, pace: Pace, terms: RunTerms) -> tuple[float | None, str]:
+def _power(chip: Chip, pace: Pace, terms: Terms) -> tuple[float | None, str]:
     """Watts of a device in use, without PUE, and where they come from."""
     if pace.power_w is not None:
         return pace.power_w, "the energy of the plan"
-    share, figures = terms.terms.utilisation, figures_of(chip)
+    share, figures = terms.utilisation, figures_of(chip)
     if chip.published.tdp_w is not None:
         return chip.published.tdp_w * share, f"{share:.0%} of the TDP, {chip.published.tdp_w:g} W"
     if figures is not None:
@@ -50,7 +56,7 @@ def _power(chip: Chip, pace: Pace, terms: RunTerms) -> tuple[float | None, str]:
     return None, "neither TDP nor technology of the chip is known"
 
 
-def _usd(hours: float, chip: Chip, terms: RunTerms) -> tuple[float | None, str]:
+def _usd(hours: float, chip: Chip, terms: Terms) -> tuple[float | None, str]:
     """Dollars, and what they are made of, or what to give where no price is known."""
     price = terms.price(chip.name)
     if price is None:
@@ -66,13 +72,13 @@ def training_run(budget: Budget, pace: Pace, chip: Chip) -> dict[str, Any]:
     seconds = batches * pace.batch_s
     hours = pace.devices * seconds / 3600.0
     power_w, power_basis = _power(chip, pace, terms)
-    kwh = None if power_w is None else hours * power_w / 1e3 * terms.terms.power_usage_effectiveness
-    owned = making_of(chip, terms.terms)
+    kwh = None if power_w is None else hours * power_w / 1e3 * terms.power_usage_effectiveness
+    owned = manufacturing_of(chip, terms)
     usd, usd_basis = _usd(hours, chip, terms)
     embodied = None
     if owned is not None:
-        embodied = owned.kgco2e * hours / (terms.terms.lifetime_years * HOURS_PER_YEAR)
-    operational = None if kwh is None else kwh * terms.terms.grid_kgco2e_per_kwh
+        embodied = owned.kgco2e * hours / (terms.lifetime_years * HOURS_PER_YEAR)
+    operational = None if kwh is None else kwh * terms.grid_kgco2e_per_kwh
     return {
         "tokens": budget.tokens,
         "batches": batches,
@@ -86,7 +92,7 @@ def training_run(budget: Budget, pace: Pace, chip: Chip) -> dict[str, Any]:
         "embodied_kgco2e": embodied,
         "terms": {
             "name": terms.name,
-            "power_usage_effectiveness": terms.terms.power_usage_effectiveness,
-            "grid_kgco2e_per_kwh": terms.terms.grid_kgco2e_per_kwh,
+            "power_usage_effectiveness": terms.power_usage_effectiveness,
+            "grid_kgco2e_per_kwh": terms.grid_kgco2e_per_kwh,
         },
     }

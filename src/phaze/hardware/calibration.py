@@ -28,7 +28,8 @@ Trusted = Literal["calibrated", "fitted", "datasheet", "held", "ideal"]
 LEAST_SHARE = 1e-6
 
 
-def _in_range(where: str, name: str, value: float | None) -> None:
+def require_measured(where: str, name: str, value: float | None) -> None:
+    """Refuse a measured figure that cannot be: a share of nothing, or a negative one."""
     if value is None:
         return
     share = name.endswith("share")
@@ -66,7 +67,7 @@ class Calibration:
     def __post_init__(self) -> None:
         for field in fields(self):
             if field.name != "attention":
-                _in_range("calibration", field.name, getattr(self, field.name))
+                require_measured("calibration", field.name, getattr(self, field.name))
 
     @property
     def complete(self) -> bool:
@@ -189,35 +190,6 @@ def trust_of(calibration: Calibration | None, basis: Basis = "calibrated") -> Tr
 
 
 @dataclass(frozen=True, slots=True)
-class LinkCalibration:
-    """Measured numbers of a network level, None where nothing was measured.
-
-    ``share``: of the bandwidth that large messages reach. ``start_s``: what an all-reduce takes beside its steps,
-    twice that of a gather.
-    ``local_bytes_per_s``: rate at which a device copies and adds its own bytes in an all-reduce, beside sending them.
-    ``small_start_s``, ``small_share``, ``small_step_s``: start, share and seconds a step of the low-latency way that
-    small messages go. ``piece_s``: what each of the pieces that a message is cut into costs beside its bytes.
-    ``in_switch_share``: of the bandwidth at which a tensor streams through a switch that adds it up.
-    """
-
-    share: float | None = None
-    start_s: float | None = None
-    local_bytes_per_s: float | None = None
-    small_start_s: float | None = None
-    small_share: float | None = None
-    small_step_s: float | None = None
-    piece_s: float | None = None
-    in_switch_share: float | None = None
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            _in_range("level", field.name, getattr(self, field.name))
-
-
-UNMEASURED = LinkCalibration()
-
-
-@dataclass(frozen=True, slots=True)
 class LinkConstants:
     """What collectives are computed with; ``small_share`` 0: small messages go no other way than large ones,
     ``small_step_s`` None: a quarter of the level's latency, ``in_switch_share`` 0: switches only pass messages on."""
@@ -238,11 +210,4 @@ DATASHEET_LINK = LinkConstants(0.8, 20e-6, float("inf"), 13e-6, 0.15)
 """Of links that nobody measured: near those of measured clusters, rounded (docs/cost.md, Constants)."""
 
 
-def link_constants_of(said: LinkCalibration, basis: Basis = "calibrated") -> LinkConstants:
-    """The constants of a level: measured ones first, the data sheet's 0.8 and 20 us otherwise."""
-    if basis == "ideal":
-        return IDEAL_LINK
-    if basis == "datasheet":
-        return DATASHEET_LINK
-    rest = DATASHEET_LINK
-    return LinkConstants(*(getattr(rest if getattr(said, f.name) is None else said, f.name) for f in fields(said)))
+LINK_FIELDS = tuple(field.name for field in fields(LinkConstants))

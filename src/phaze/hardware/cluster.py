@@ -4,17 +4,37 @@ Level l joins ``size`` groups of the level below (devices, for the first) into o
 1..L has ``size_1 * ... * size_L`` devices. A level's bandwidth is what one device can send through it, one
 direction, when all devices of its group do so at once; its latency is that of one message between neighbours, a step of
 a ring or a hop of a torus. What a collective costs to start is the software's, not the network's.
+
+``bandwidth``: as the file states it, ``chip`` where it is that of the chip's own links. ``shape``: the extent of
+each axis of a torus, empty for other kinds. The rest was measured, None where nothing was:
+``share``: of the bandwidth that large messages reach. ``start_s``: what an all-reduce takes beside its steps,
+twice that of a gather. ``local_bytes_per_s``: rate at which a device copies and adds its own bytes in an
+all-reduce, beside sending them. ``small_start_s``, ``small_share``, ``small_step_s``: start, share and seconds a
+step of the low-latency way that small messages go. ``piece_s``: what each of the pieces that a message is cut into
+costs beside its bytes. ``in_switch_share``: of the bandwidth at which a tensor streams through a switch that adds
+it up.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, model_validator
+
+from phaze.documents import BytesPerSecond, Count, Document, Format, Seconds, Share
 from phaze.errors import InfeasibleError, InputError
-from phaze.hardware.calibration import UNMEASURED, LinkCalibration
+from phaze.hardware.calibration import (
+    DATASHEET_LINK,
+    IDEAL_LINK,
+    LINK_FIELDS,
+    Basis,
+    LinkConstants,
+    require_measured,
+)
 from phaze.hardware.chip import Chip
-from phaze.hardware.chip_parts import require_positive
+from phaze.hardware.keys import Name, Sources, Text
 from phaze.units import show
+from phaze.values import FrozenTable, Listed, replace
 
 LevelKind = Literal["switch", "ring", "torus"]
 # Which ways of a collective the communication library has (:mod:`phaze.cost.collective`).
@@ -23,27 +43,29 @@ Library = Literal["any", "nccl"]
 SAME_LINKS = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
-    """One level of the network; ``shape`` is the extent of each axis of a torus and empty for other kinds.
+class Level(Document):
+    """One level of a cluster, innermost first."""
 
-    ``of_chip``: the bandwidth is that of the chip's own links (``bandwidth = "chip"`` in a file).
-    """
-
-    name: str
+    name: Name
     kind: LevelKind
-    size: int
-    bandwidth_bytes_per_s: float
-    latency_s: float
-    shape: tuple[int, ...] = ()
-    calibration: LinkCalibration = UNMEASURED
-    of_chip: bool = False
+    size: Count
+    bandwidth: BytesPerSecond | Literal["chip"]
+    latency_s: Annotated[Seconds, Field(alias="latency")]
+    shape: Listed[Annotated[int, Field(gt=0)]] = Field(default_factory=tuple)
+    share: Share | None = None
+    start_s: Annotated[Seconds | None, Field(alias="start")] = None
+    local_bytes_per_s: Annotated[BytesPerSecond | None, Field(alias="local")] = None
+    small_start_s: Annotated[Seconds | None, Field(alias="small_start")] = None
+    small_share: Share | None = None
+    small_step_s: Annotated[Seconds | None, Field(alias="small_step")] = None
+    piece_s: Annotated[Seconds | None, Field(alias="piece")] = None
+    in_switch_share: Share | None = None
+    _bandwidth_bytes_per_s: float | None = None
+    _of_chip: bool = False
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _possible(self) -> "Level":
         where = f"level {self.name}"
-        require_positive(where, size=self.size, bandwidth_bytes_per_s=self.bandwidth_bytes_per_s)
-        if not 0 <= self.latency_s < float("inf"):
-            raise InputError(f"{where}.latency_s", f"{self.latency_s!r} is out of range", "it must be at least 0")
         if self.kind == "torus" and prod(self.shape) != self.size:
             raise InputError(
                 f"{where}.shape",
@@ -52,26 +74,85 @@ class Level:
             )
         if self.kind != "torus" and self.shape:
             raise InputError(f"{where}.shape", f"a {self.kind} has no shape", "remove it or let the kind be torus")
+        for name in LINK_FIELDS:
+            require_measured("level", name, getattr(self, name))
+        return self
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        """What one device can send through it, one direction."""
+        if self._bandwidth_bytes_per_s is not None:
+            return self._bandwidth_bytes_per_s
+        if self.bandwidth == "chip":
+            raise AssertionError(f"the links of level {self.name} are those of no chip yet")
+        return self.bandwidth
+
+    @property
+    def of_chip(self) -> bool:
+        """Whether the bandwidth is that of the chip's own links."""
+        return self._of_chip
+
+    def constants(self, basis: Basis = "calibrated") -> LinkConstants:
+        """What its collectives are computed with: measured figures first, the data sheet's 0.8 and 20 us otherwise."""
+        if basis == "ideal":
+            return IDEAL_LINK
+        if basis == "datasheet":
+            return DATASHEET_LINK
+        measured = {name: getattr(self, name) for name in LINK_FIELDS}
+        return replace(DATASHEET_LINK, **{name: value for name, value in measured.items() if value is not None})
+
+    def as_read(self) -> dict[str, Any]:
+        """The level as answers and certificates state it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "size": self.size,
+            "bandwidth_bytes_per_s": self.bandwidth_bytes_per_s,
+            "latency_s": self.latency_s,
+            "shape": self.shape,
+            "calibration": {name: getattr(self, name) for name in LINK_FIELDS},
+            "of_chip": self.of_chip,
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Devices and the levels that join them, with the chip and the software stack that it usually runs.
+class Cluster(Document):
+    """A cluster (``phaze.cluster/1``)."""
 
-    ``limit``: its devices are all there are (a user's own file); a bundled cluster grows to the devices requested, and
-    ``enlarged_from`` is then what it had. ``library``: the communication library, which decides on the ways of
-    collectives.
-    """
-
-    name: str
-    title: str
-    devices: int
-    levels: tuple[Level, ...]
-    chip: str | None = None
-    stack: str = "ideal"
-    limit: bool = False
-    enlarged_from: int | None = None
+    schema_: Annotated[Literal["phaze.cluster/1"], Field(alias="schema")]
+    name: Name
+    title: Text
+    devices: Count
+    chip: Name | None = None
+    stack: Name = "ideal"
     library: Library = "any"
+    levels: Annotated[Listed[Level], Field(min_length=1, max_length=8)]
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=FrozenTable)
+    _limit: bool = False
+    _enlarged_from: int | None = None
+
+    @model_validator(mode="after")
+    def _joined(self) -> "Cluster":
+        if any(level.bandwidth == "chip" for level in self.levels[1:]):
+            raise ValueError("let only the innermost level have bandwidth 'chip'")
+        joined = prod(level.size for level in self.levels)
+        if joined != self.devices:
+            raise InputError(
+                f"{self.name}.devices",
+                f"the levels join {joined} devices and the cluster has {self.devices}",
+                "let the product of the sizes be the number of devices",
+            )
+        return self
+
+    @property
+    def limit(self) -> bool:
+        """Whether its devices are all there are (a user's own file); a bundled cluster grows to those requested."""
+        return self._limit
+
+    @property
+    def enlarged_from(self) -> int | None:
+        """The devices that it had before it grew."""
+        return self._enlarged_from
 
     @property
     def label(self) -> str:
@@ -82,17 +163,40 @@ class Cluster:
         unit = "devices" if not inner else "pods" if inner[-1].kind == "torus" else f"{inner[-1].name}s"
         return f"{self.name}, enlarged to {outer.size:,} {unit}"
 
-    def __post_init__(self) -> None:
-        require_positive(self.name, devices=self.devices)
-        if not self.levels:
-            raise InputError(f"{self.name}.levels", "there is no level", "give at least one")
-        joined = prod(level.size for level in self.levels)
-        if joined != self.devices:
-            raise InputError(
-                f"{self.name}.devices",
-                f"the levels join {joined} devices and the cluster has {self.devices}",
-                "let the product of the sizes be the number of devices",
-            )
+    def on_chip(self, link_bytes_per_s: float | None) -> "Cluster":
+        """The cluster whose innermost level, where it says ``chip``, is as fast as these links."""
+        inner, *outer = self.levels
+        if inner.bandwidth != "chip":
+            return self
+        if link_bytes_per_s is None:
+            raise InputError(f"level {inner.name}: bandwidth", "'chip' and no chip is named", "give a bandwidth")
+        linked = replace(inner, bandwidth_bytes_per_s=link_bytes_per_s, of_chip=True)
+        return replace(self, levels=(linked, *outer))
+
+    def as_read(self) -> dict[str, Any]:
+        """The cluster as answers and certificates state it."""
+        names = ("name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from", "library")
+        return {name: getattr(self, name) for name in names}
+
+
+CLUSTER = Format("phaze.cluster/1", Cluster, "devices and the network that joins them")
+
+
+def switch_level(name: str, size: int, bandwidth_bytes_per_s: float, latency_s: float) -> Level:
+    """A level of switches without measurements."""
+    return Level.model_construct(
+        name=name, kind="switch", size=size, bandwidth=bandwidth_bytes_per_s, latency_s=latency_s
+    )
+
+
+def cluster_of(name: str, title: str, levels: Sequence[Level]) -> Cluster:
+    """A cluster of levels that stand in no file."""
+    if not levels:
+        raise InputError(f"{name}.levels", "there is no level", "give at least one")
+    devices = prod(level.size for level in levels)
+    return Cluster.model_construct(
+        schema_="phaze.cluster/1", name=name, title=title, devices=devices, levels=tuple(levels)
+    )
 
 
 def grown(cluster: Cluster, devices: int, where: str) -> Cluster:

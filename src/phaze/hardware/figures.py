@@ -8,18 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.clocked import chip_areas, clocked, die_mm2, full_rate_power
-from phaze.hardware.ownership import (
-    GB,
-    Ownership,
-    Terms,
-    die_yield,
-    dies_per_wafer,
-    fab_kgco2e_per_cm2,
-    lifetime_kwh,
-    ownership_of,
-)
-from phaze.hardware.price import making_cost
+from phaze.hardware.clocked import chip_areas, clocked, full_rate_power
+from phaze.hardware.manufacturing import Manufacturing, manufacturing_of
+from phaze.hardware.ownership import Terms, lifetime_kwh
 from phaze.hardware.technology import Technology
 
 
@@ -45,11 +36,27 @@ class ChipFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """What making a device takes, USD and kg CO2e."""
+class Ownership:
+    """Money (USD) and carbon (kgCO2e) of one device over its lifetime.
 
-    usd: float
-    kgco2e: float
+    running, USD    = power * utilisation * PUE * hours * price a kWh
+    running, kgCO2e = energy * grid
+    """
+
+    making: Manufacturing
+    energy_usd: float
+    energy_kwh: float
+    operational_kgco2e: float
+
+    @property
+    def total_usd(self) -> float:
+        """Making and running."""
+        return self.making.usd + self.energy_usd
+
+    @property
+    def total_kgco2e(self) -> float:
+        """Making and running."""
+        return self.making.kgco2e + self.operational_kgco2e
 
 
 def figures_of(chip: Chip) -> ChipFigures | None:
@@ -65,38 +72,16 @@ def figures_of(chip: Chip) -> ChipFigures | None:
     return ChipFigures(technology, areas.by_component(), areas.total, static_w, full.design_w, components)
 
 
-def owned_by(chip: Chip, terms: Terms) -> Ownership | None:
-    """Cost and carbon of a chip over its life at its design power; None where it names no process. Raises where no die
-    fits a wafer."""
-    if chip.process is None:
+def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ownership | None:
+    """Cost and carbon of a chip over its life at ``average_w``, or else at its design power; None where it names no
+    process. Raises where no die fits a wafer."""
+    making, figures = manufacturing_of(chip, terms), figures_of(chip)
+    if making is None or figures is None:
         return None
-    return _clusters_owned(chip, terms) if chip.of_clusters else ownership_of(chip, terms)
-
-
-def making_of(chip: Chip, terms: Terms) -> Making | None:
-    """What making a chip takes; None where it names no process. Raises where no die fits a wafer."""
-    owned = owned_by(chip, terms)
-    return None if owned is None else Making(owned.making_usd, owned.embodied_kgco2e)
-
-
-def _clusters_owned(chip: Chip, terms: Terms) -> Ownership | None:
-    held, all_dies_mm2, node = clocked(chip), die_mm2(chip), chip.process
-    if node is None or all_dies_mm2 is None or held is None:
-        return None
-    cost = making_cost(chip, terms)
-    dies, energy_kwh = chip.built.dies, lifetime_kwh(held.held_w, terms)
-    each_mm2, hbm_gb = all_dies_mm2 / dies, chip.hbm.size_bytes / GB
-    good = die_yield(each_mm2, node.fab.defects_per_cm2, terms.yield_clustering)
-    dies_kgco2e = dies * (each_mm2 / 100 * fab_kgco2e_per_cm2(node.fab, terms) / good)
+    energy_kwh = lifetime_kwh(figures.design_w if average_w is None else average_w, terms)
     return Ownership(
-        dies_per_wafer=dies_per_wafer(each_mm2, node.fab.wafer_diameter_mm),
-        yield_share=good,
-        die_usd=cost.dies_usd,
-        hbm_usd=cost.hbm_usd,
-        package_usd=cost.package_usd,
+        making=making,
         energy_usd=energy_kwh * terms.electricity_usd_per_kwh,
         energy_kwh=energy_kwh,
-        embodied_kgco2e=dies_kgco2e + (hbm_gb * terms.hbm_kgco2e_per_gb + terms.package_kgco2e),
         operational_kgco2e=energy_kwh * terms.grid_kgco2e_per_kwh,
-        links_usd=cost.links_usd,
     )

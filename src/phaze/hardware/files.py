@@ -1,4 +1,4 @@
-"""Hardware files (``phaze.chip/1``, ``phaze.cluster/1``) as they stand in TOML or JSON; stacks: ``stack_file.py``.
+"""Hardware files (``phaze.chip/1``) as they stand in TOML or JSON.
 
 Each model here says which keys a file may have; ``value()`` turns the checked file into the frozen domain value.
 A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
@@ -23,9 +23,8 @@ from phaze.documents import (
     Share,
     Watts,
 )
-from phaze.errors import InputError
 from phaze.hardware.attention_file import known_family
-from phaze.hardware.calibration import Calibration, LinkCalibration
+from phaze.hardware.calibration import Calibration
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import (
     Built,
@@ -37,7 +36,6 @@ from phaze.hardware.chip_parts import (
     Published,
     VectorUnits,
 )
-from phaze.hardware.cluster import Cluster, Level, LevelKind, Library
 from phaze.hardware.formats import Ratios
 from phaze.hardware.keys import Name, Sources, Text
 
@@ -222,65 +220,4 @@ class ChipFile(Document):
         )
 
 
-class LevelTable(Document):
-    """One level of a cluster, innermost first."""
-
-    name: Name
-    kind: LevelKind
-    size: Count
-    bandwidth: BytesPerSecond | Literal["chip"]
-    latency: Seconds
-    shape: list[Annotated[int, Field(gt=0)]] = Field(default_factory=list)
-    share: Share | None = None
-    start: Seconds | None = None
-    local: BytesPerSecond | None = None
-    small_start: Seconds | None = None
-    small_share: Share | None = None
-    small_step: Seconds | None = None
-    piece: Seconds | None = None
-    in_switch_share: Share | None = None
-
-    def value(self, links: Links | None = None) -> Level:
-        """The level; ``links`` are the chip's, where it runs at those."""
-        measured = LinkCalibration(
-            self.share, self.start, self.local, self.small_start, self.small_share, self.small_step, self.piece,
-            self.in_switch_share,
-        )  # fmt: skip
-        of_chip, rate = self.bandwidth == "chip", self.bandwidth
-        if rate == "chip":
-            if links is None:
-                raise InputError(f"level {self.name}: bandwidth", "'chip' and no chip is named", "give a bandwidth")
-            rate = links.bandwidth_bytes_per_s
-        return Level(self.name, self.kind, self.size, rate, self.latency, tuple(self.shape), measured, of_chip)
-
-
-class ClusterFile(Document):
-    """A cluster (``phaze.cluster/1``)."""
-
-    schema_: Annotated[Literal["phaze.cluster/1"], Field(alias="schema")]
-    name: Name
-    title: Text
-    devices: Count
-    chip: Name | None = None
-    stack: Name = "ideal"
-    library: Library = "any"
-    levels: Annotated[list[LevelTable], Field(min_length=1, max_length=8)]
-    notes: Text | None = None
-    sources: Sources = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _innermost_alone_is_of_the_chip(self) -> "ClusterFile":
-        if any(level.bandwidth == "chip" for level in self.levels[1:]):
-            raise ValueError("let only the innermost level have bandwidth 'chip'")
-        return self
-
-    def value(self, links: Links | None = None) -> Cluster:
-        """The cluster; ``links`` are those of its chip."""
-        levels = tuple(level.value(links) for level in self.levels)
-        return Cluster(
-            self.name, self.title, self.devices, levels, self.chip, self.stack, library=self.library
-        )  # fmt: skip
-
-
 CHIP = Format("phaze.chip/1", ChipFile, "an accelerator device")
-CLUSTER = Format("phaze.cluster/1", ClusterFile, "devices and the network that joins them")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from phaze import documents
@@ -15,9 +14,10 @@ from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.cluster_chip_file import SCHEMA, ClusterChipFile
 from phaze.hardware.converted import as_clusters
-from phaze.hardware.files import ChipFile, ClusterFile
+from phaze.hardware.files import ChipFile
 from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.hardware.technology_files import load_node, load_technology, node_names
+from phaze.values import replace
 
 CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
 """Where bundled chips lie: those of cores, those of clusters, and the plain ones that spaces vary."""
@@ -116,10 +116,11 @@ def with_nodes(chip: Chip, reader: Reader = read_text) -> Chip:
 def load_cluster(text: str, reader: Reader = read_text, chip: Chip | None = None) -> Cluster:
     """A cluster by preset name or path; where its innermost level is as fast as a chip's links, those of ``chip`` or
     of the chip that it names. A user's own cluster is a limit, a bundled one grows."""
-    file = read(ClusterFile, "clusters", text, reader)
-    if chip is None and file.levels[0].bandwidth == "chip" and file.chip is not None:
-        chip = load_chip(file.chip, reader)
-    return replace(file.value(None if chip is None else chip.links), limit=is_path(text))
+    cluster = read(Cluster, "clusters", text, reader)
+    if chip is None and cluster.levels[0].bandwidth == "chip" and cluster.chip is not None:
+        chip = load_chip(cluster.chip, reader)
+    linked = cluster.on_chip(None if chip is None else chip.links.bandwidth_bytes_per_s)
+    return replace(linked, limit=is_path(text))
 
 
 def require_links(chip: Chip, text: str, cluster: Cluster, where: str) -> None:

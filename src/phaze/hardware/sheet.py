@@ -8,8 +8,8 @@ from phaze.documents import plain_value
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import die_mm2
-from phaze.hardware.figures import figures_of, owned_by
-from phaze.hardware.ownership import Ownership, Terms
+from phaze.hardware.figures import Ownership, figures_of, ownership_of
+from phaze.hardware.ownership import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def sheet_of(chip: Chip, terms: Terms) -> Sheet:
         return Sheet(chip)
     known = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, figures.power_parts_w)
     try:
-        return Sheet(*known, ownership=owned_by(chip, terms))
+        return Sheet(*known, ownership=ownership_of(chip, terms))
     except InfeasibleError as fault:
         return Sheet(*known, obstacle=str(fault))
 
@@ -43,9 +43,6 @@ def sheet_of(chip: Chip, terms: Terms) -> Sheet:
 def sheet_document(sheet: Sheet) -> dict[str, Any]:
     """The sheet as plain values in SI units."""
     chip, owned = sheet.chip, sheet.ownership
-    money = ("dies_per_wafer", "yield_share", "die_usd", "hbm_usd", "package_usd", "making_usd", "energy_usd")
-    carbon = ("total_usd", "energy_kwh", "embodied_kgco2e", "operational_kgco2e", "total_kgco2e")
-    of_clusters = ("links_usd",) if chip.of_clusters else ()
     plain = {name: value for name, value in plain_value(chip).items() if name not in ("clusters", "rated_hz")}
     return {
         **plain,
@@ -57,9 +54,26 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
         "design_power_w": sheet.power_w,
         "full_rate_power_by_component_w": sheet.power_parts_w,
         "obstacle": sheet.obstacle,
-        "ownership": None
-        if owned is None
-        else {name: getattr(owned, name) for name in (*money, *of_clusters, *carbon)},
+        "ownership": None if owned is None else _ownership(owned, chip),
+    }
+
+
+def _ownership(owned: Ownership, chip: Chip) -> dict[str, Any]:
+    making = owned.making
+    return {
+        "dies_per_wafer": making.dies_per_wafer,
+        "yield_share": making.yield_share,
+        "die_usd": making.die_usd,
+        "hbm_usd": making.hbm_usd,
+        "package_usd": making.package_usd,
+        "making_usd": making.usd,
+        "energy_usd": owned.energy_usd,
+        **({"links_usd": making.links_usd} if chip.of_clusters else {}),
+        "total_usd": owned.total_usd,
+        "energy_kwh": owned.energy_kwh,
+        "embodied_kgco2e": making.kgco2e,
+        "operational_kgco2e": owned.operational_kgco2e,
+        "total_kgco2e": owned.total_kgco2e,
     }
 
 

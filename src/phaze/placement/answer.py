@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from phaze.check.printed import plan_faults
+from phaze.documents import plain_value
 from phaze.errors import PhazeError
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
@@ -54,7 +55,7 @@ def _width(graph: LayerGraph, extras: Sequence[Extra]) -> dict[str, Any]:
 def question_document(problem: Problem, prices: Prices | None = None) -> Mapping[str, Any]:
     """The problem as a document of plain values: what an independent checker reads beside a plan."""
     rules = problem.rules
-    levels = [{**asdict(level), "shape": list(level.shape)} for level in problem.cluster.levels]
+    levels = [plain_value(level) for level in problem.cluster.levels]
     return {
         "rules": {
             **{name: getattr(rules, name) for name in RULE_VALUES},

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Mapping
-from math import prod
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -12,8 +11,7 @@ from pydantic import AfterValidator, Field
 
 from phaze.documents import Count, Document, Format, NonNegative, Positive, check
 from phaze.errors import InputError
-from phaze.hardware.cluster import Cluster
-from phaze.hardware.files import LevelTable
+from phaze.hardware.cluster import Cluster, Level, cluster_of
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
@@ -89,7 +87,7 @@ class ProfileFile(Document):
     microbatches: Count
     optimizer: Literal["sgd", "adam"]
     recompute: bool | Literal["best", "selective"]
-    cluster: str | list[LevelTable] | None = None
+    cluster: str | list[Level] | None = None
     stack: str | None = None
     precision: Literal["fp32", "bf16", "fp8"] | None = None
     zero: Annotated[int, Field(ge=0, le=3)] | None = None
@@ -140,7 +138,8 @@ def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
         if file.link_bytes_per_s is not None:
             raise InputError(f"{where}: link_bytes_per_s", "rules cluster take links from the cluster", "remove it")
         for at, level in enumerate(() if isinstance(file.cluster, str) else file.cluster):
-            given = [key for key in MEASURED if getattr(level, key) is not None]
+            stated = level.model_dump(by_alias=True, exclude_none=True)
+            given = [key for key in MEASURED if key in stated]
             if given:
                 seen = "levels of a profile are costed as rings at their bandwidth, without measured constants"
                 raise InputError(f"{where}: cluster[{at}].{given[0]}", seen, "leave it out")
@@ -194,8 +193,7 @@ def _extra(row: LayerRow, split: bool) -> Extra:
 def _cluster_of(file: ProfileFile) -> Cluster:
     if isinstance(file.cluster, str):
         return load_cluster(file.cluster)
-    levels = tuple(row.value() for row in file.cluster or ())
-    return Cluster("levels", "levels given in place", prod(level.size for level in levels), levels)
+    return cluster_of("levels", "levels given in place", file.cluster or ()).on_chip(None)
 
 
 def _cluster(file: ProfileFile) -> Problem:

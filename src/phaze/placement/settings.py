@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from phaze.cost.memory import ParameterState, sent_bytes, stack_state, update_bytes
 from phaze.errors import InputError
-from phaze.hardware.cluster import Cluster, Level
+from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.formats import RECIPES, WIDE, Precision
 from phaze.hardware.stack import Optimizer, PipelineFamily, Stack
 from phaze.placement.job import PlacementJob
@@ -178,7 +178,7 @@ def icml24_problem(
         microbatches=microbatches,
         recompute=recompute,
         state=WITH_ADAM if adam else PLAIN,
-        cluster=Cluster("flat", "one flat link", most, (Level("all", "switch", most, link_bytes_per_s, 0.0),)),
+        cluster=cluster_of("flat", "one flat link", [switch_level("all", most, link_bytes_per_s, 0.0)]),
         graphs=tuple(graphs),
         extras=tuple((Extra(),) * len(graph.layers) for graph in graphs),
         sent_bytes=1.0,

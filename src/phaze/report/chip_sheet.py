@@ -79,7 +79,7 @@ def _estimates(sheet: Sheet) -> list[tuple[str, str]]:
     if sheet.ownership is not None:
         cost = sheet.ownership
         rows += [
-            ("manufacturing", f"{digits(cost.making_usd)} USD, {cost.embodied_kgco2e:.0f} kgCO2e"),
+            ("manufacturing", f"{digits(cost.making.usd)} USD, {cost.making.kgco2e:.0f} kgCO2e"),
             ("running", f"{digits(cost.energy_usd)} USD, {cost.operational_kgco2e:,.0f} kgCO2e over its life"),
         ]
     return rows

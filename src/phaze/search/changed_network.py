@@ -5,12 +5,13 @@ alone. A network is a list of levels, innermost first; what counts on one flat l
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.search.task import SearchJob, on_cluster, with_links
+from phaze.values import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.converted import changed_chip
-from phaze.hardware.ownership import GB, load_terms
+from phaze.hardware.manufacturing import dies_kgco2e, memory_kgco2e
+from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import power_at
 from phaze.search import space_chip
 from phaze.search.factors import AS_THEY_ARE, Factors
@@ -39,7 +40,6 @@ from phaze.search.feasibility import (
     price_usd,
     refusals,
 )
-from phaze.search.ownership_cost import die_kgco2e, making_kgco2e
 from phaze.search.space import Space
 from phaze.units import Unit
 
@@ -198,9 +198,9 @@ class SpaceChips:
         """The same in carbon."""
         terms, fab = load_terms(), self.space.technology.fab
         if not self.space.of_clusters:
-            return making_kgco2e(self.area_mm2, self.space.base.built.dies, fab, terms, hbm_bytes)
-        rest = self.hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
-        return die_kgco2e(self.die_mm2, fab, terms) + rest
+            dies = self.space.base.built.dies
+            return dies_kgco2e(self.area_mm2 / dies, dies, fab, terms) + memory_kgco2e(float(hbm_bytes), terms)
+        return dies_kgco2e(self.die_mm2, 1, fab, terms) + memory_kgco2e(self.hbm_bytes.astype(np.float64), terms)
 
     def tensor_parts(self) -> int:
         """Different tensor parts; of clusters each has one front of mappings for a product."""

@@ -32,10 +32,9 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.hardware.area import areas_of, edge_areas
 from phaze.hardware.columns import ChipColumns, Flags, Floats, columns_of
+from phaze.hardware.manufacturing import cluster_chips_usd, core_chips_usd
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import LEAST_SHARE, ClockPower, accepted, clock_power, full_rate, held_clocks, power_at
-from phaze.hardware.price import making_columns
-from phaze.search.ownership_cost import making_usd
 from phaze.search.space import Space
 
 WITHIN = 1 + 1e-12
@@ -99,11 +98,11 @@ def price_usd(
     one by one may be rounded down to steps, so that few differ."""
     terms, technology = load_terms(), space.technology
     if not space.of_clusters:
-        return making_usd(area_mm2, space.base.built.dies, technology.fab, terms, hbm_bytes)
+        return core_chips_usd(area_mm2, space.base.built.dies, hbm_bytes, terms, technology)
     generation, dies_mm2 = space.base.hbm.generation or "", die_areas(chips, area_mm2)
     if step_mm2 is not None:
         dies_mm2 = np.floor(dies_mm2 / step_mm2) * step_mm2
-    return making_columns(chips, dies_mm2, generation, terms, technology)
+    return cluster_chips_usd(chips, dies_mm2, generation, terms, technology)
 
 
 def _in_area(space: Space, chips: ChipColumns, area_mm2: Floats, budget: float) -> Flags:

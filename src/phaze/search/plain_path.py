@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phaze.hardware.figures import making_of
+from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Technology
 from phaze.search.chips import SpaceChips
@@ -36,7 +36,7 @@ class Plain:
         """The rates of a chip and memory, by the formulas for one chip; infinite where it may not have it."""
         value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.limits["usd"]
         rates = chip_rates(self.job.objective, value, self.job.models[0].training.devices)
-        made = None if most is None else making_of(value, load_terms())
+        made = None if most is None else manufacturing_of(value, load_terms())
         dear = most is not None and (made is None or made.usd > most * (1 + 1e-12))
         # A chip of clusters has the memory of its stacks and no other.
         other = value.hbm.size_bytes != self.job.hbm_bytes[hbm]

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.figures import figures_of
+from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
 from phaze.search.space import Space
@@ -93,7 +94,7 @@ def chip_rates(objective: Objective, chip: Chip, devices: int) -> Rates:
     if figures is None:
         raise InputError("objective.baseline", f"{chip.name} names no technology", "choose a chip that does")
     rate = devices * figures.static_w * weight
-    made = making_of(chip, terms) if objective.needs_hbm else None
+    made = manufacturing_of(chip, terms) if objective.needs_hbm else None
     if made is not None:
         making = made.usd if objective.kind == "throughput_per_usd" else made.kgco2e
         rate += devices * float(_a_second(np.asarray(making), terms))

@@ -16,7 +16,8 @@ from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.offloaded import offload_document
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import cluster_document as network_document
-from phaze.hardware.figures import figures_of, making_of
+from phaze.hardware.figures import figures_of
+from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.sheet import clusters_document
 from phaze.placement.answer import document_of, require_true
@@ -44,7 +45,7 @@ SCHEMA = "phaze.result/1"
 def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
-    figures, made = figures_of(chip), making_of(chip, load_terms())
+    figures, made = figures_of(chip), manufacturing_of(chip, load_terms())
     if figures is None or made is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     return {

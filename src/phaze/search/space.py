@@ -32,8 +32,8 @@ from phaze.files import read_text
 from phaze.hardware.bundled import read
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import on_die
+from phaze.hardware.cluster import Cluster
 from phaze.hardware.columns import ChipColumns
-from phaze.hardware.files import ClusterFile
 from phaze.hardware.library import load_cluster_chip, load_core_chip
 from phaze.hardware.technology import Technology
 from phaze.search.axes import real_points, whole_points
@@ -105,7 +105,7 @@ class Space:
         """The chip that its chips are compared with where a study names none, that of the cluster; None: as every study
         has it."""
         cluster = self.usual_cluster
-        return None if cluster is None else read(ClusterFile, "clusters", cluster).chip
+        return None if cluster is None else read(Cluster, "clusters", cluster).chip
 
     @property
     def memories(self) -> tuple[int, ...] | None:

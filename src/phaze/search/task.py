@@ -1,7 +1,7 @@
 """What is searched, as frozen values: models ready to be placed, a space of chips, memories, an objective, a gap."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
@@ -25,6 +25,7 @@ from phaze.placement.settings import stack_rules
 from phaze.search.objective import Objective
 from phaze.search.rank_graph import RankGraph, graph_on
 from phaze.search.space import Space
+from phaze.values import replace
 
 SettingName = Literal["icml24", "cluster"]
 

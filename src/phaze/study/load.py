@@ -11,7 +11,7 @@ from phaze.errors import InputError
 from phaze.evaluate.training_run import Budget
 from phaze.files import read_text
 from phaze.hardware.library import require_links
-from phaze.hardware.ownership import load_run_terms
+from phaze.hardware.ownership import load_terms
 from phaze.search.objective import Objective
 from phaze.search.question_files import STUDY, Papers, Recorder, reader_of
 from phaze.search.space import Space
@@ -58,7 +58,7 @@ class Question:
 
 def _budget(study: StudyFile, reader: Reader) -> Budget | None:
     table = study.training
-    return None if table.tokens is None else Budget(table.tokens, load_run_terms(table.terms or "default", reader))
+    return None if table.tokens is None else Budget(table.tokens, load_terms(table.terms or "default", reader))
 
 
 def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Question:

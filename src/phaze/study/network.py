@@ -5,12 +5,12 @@
 What is swept of a network (``phaze sweep --over cluster.levels.node.bandwidth=...``) goes through here, point by point.
 """
 
-from dataclasses import replace
 from math import prod
 
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.cluster import Cluster, Level
 from phaze.study.schema import ClusterTable, LevelChanges
+from phaze.values import replace
 
 
 def _level(level: Level, changes: LevelChanges, where: str) -> Level:

@@ -12,7 +12,8 @@ from typing import Any
 from phaze.evaluate.run_file import RunJob
 from phaze.files import folder_for, is_path, write_whole
 from phaze.hardware.bundled import read
-from phaze.hardware.files import ChipFile, ClusterFile
+from phaze.hardware.cluster import Cluster
+from phaze.hardware.files import ChipFile
 from phaze.hardware.library import load_stack, read_chip
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted
@@ -65,10 +66,10 @@ def _chip(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: st
 
 
 def _cluster(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:
-    file = read(ClusterFile, "clusters", str(run["cluster"]))
+    file = read(Cluster, "clusters", str(run["cluster"]))
     raw = file.model_dump(by_alias=True, exclude_none=True)
     sources = dict(raw.get("sources", {}))
-    raw["levels"] = [{key: value for key, value in level.items() if value != []} for level in raw["levels"]]
+    raw["levels"] = [{key: value for key, value in level.items() if value != ()} for level in raw["levels"]]
     for one in own:
         matched = LEVEL.fullmatch(one.key)
         assert matched is not None

@@ -13,7 +13,7 @@ not what they are said to be, and the sentence says so. A run with pipeline stag
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from phaze.cost.collective import collective, members
 from phaze.evaluate.fixed import fixed_plan
@@ -21,6 +21,7 @@ from phaze.evaluate.run_file import RunJob
 from phaze.hardware.cluster import Cluster
 from phaze.validate.measured_step import MeasuredCollective, MeasuredStep
 from phaze.validate.predicted_step import StepWorks, step_works, with_share
+from phaze.values import replace
 
 LEAST_SHARE = 1e-3
 """Of a rate: below a thousandth the chip is not the one that ran."""
@@ -213,11 +214,11 @@ def fit_level(cluster: Cluster, at: int, own: Sequence[MeasuredCollective]) -> l
 
     def seconds(one: MeasuredCollective, share: float, start: float | None) -> float:
         # The way of small messages would hide what is sought.
-        said = replace(level.calibration, share=share, start_s=start, small_share=NEVER_SMALL)
-        levels = (*cluster.levels[:at], replace(level, calibration=said), *cluster.levels[at + 1 :])
+        alone = replace(level, share=share, start_s=start, small_share=NEVER_SMALL)
+        levels = (*cluster.levels[:at], alone, *cluster.levels[at + 1 :])
         return collective(one.kind, one.bytes, one.ranks, replace(cluster, levels=levels)).time_s
 
-    start, share = level.calibration.start_s, None
+    start, share = level.start_s, None
     for _ in range(ROUNDS if both else 1):
         share = bisected(lambda x, s=start: seconds(large, x, s), large.seconds, LEAST_SHARE, 1.0)  # type: ignore[misc]
         if share is None:
@@ -234,12 +235,12 @@ def fit_level(cluster: Cluster, at: int, own: Sequence[MeasuredCollective]) -> l
             f"of the bandwidth of the level {level.name}: its file is not the network that ran"
         )
     how = f"{len(own)} sizes of {', '.join(sorted({one.kind for one in own}))}, shortest of each"
-    found = [Fitted("cluster", f"levels[{at}].share", level.calibration.share, share, how)]
+    found = [Fitted("cluster", f"levels[{at}].share", level.share, share, how)]
     if both and start is not None:
-        found.append(Fitted("cluster", f"levels[{at}].start", level.calibration.start_s, start, how))
+        found.append(Fitted("cluster", f"levels[{at}].start", level.start_s, start, how))
     if tiny:
         way = "all messages were small and went the one way that was fitted"
-        found.append(Fitted("cluster", f"levels[{at}].small_share", level.calibration.small_share, NEVER_SMALL, way))
+        found.append(Fitted("cluster", f"levels[{at}].small_share", level.small_share, NEVER_SMALL, way))
     return found
 
 

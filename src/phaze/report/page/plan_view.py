@@ -9,7 +9,7 @@ from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.idle import idle_words
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.chip import Chip
-from phaze.hardware.ownership import load_run_terms
+from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import Saves
 from phaze.report.page.memory_view import Piece
 from phaze.report.plan_text import unit_of
@@ -199,7 +199,7 @@ def cost_of(plan: Mapping[str, Any], chip: Chip, devices: int) -> Cost:
     given = run is not None
     if run is None:
         pace = Pace(int(plan["batch"]) * int(plan["sequence"]), float(plan["batch_s"]), devices)
-        run = training_run(Budget(USUAL_TOKENS, load_run_terms("default")), pace, chip)
+        run = training_run(Budget(USUAL_TOKENS, load_terms("default")), pace, chip)
     hours, terms = float(run["device_hours"]) or 1.0, run["terms"]
     pue = float(terms["power_usage_effectiveness"]) or 1.0
     usd = None if run["usd"] is None else float(run["usd"]) / hours

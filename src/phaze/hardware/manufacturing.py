@@ -1,0 +1,146 @@
+"""Manufacturing cost and carbon: of one chip, or of all chips of a space at once.
+
+For dies of area A mm2 on a wafer of radius R mm, of one or of each of many:
+
+    dies per wafer  N = pi (R^2 - R sqrt(2 A)) / A                  (rounded down)
+    yield           Y = (1 + A D / alpha)^(-alpha)                  (negative binomial; A in cm2, D defects a cm2)
+    dies, USD       = dies * wafer price / (N Y)                    (compute dies and base dies)
+    HBM, USD        = GB * price, or stacks * price of the generation's stack where that is known
+    links, USD      = bandwidth * (port of a switch + cable)        (of a chip of clusters: its share of the network)
+    USD             = dies + HBM + package + links
+    kgCO2e          = dies * A (fab grid * fab energy + gases + materials) / Y + HBM GB * c_hbm + package
+
+Spare clusters count as area only: TrendForce's 28 usable H100 a wafer fit the plain yield (31), and not one where a die
+with broken clusters can be sold (56).
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from phaze.errors import InfeasibleError
+from phaze.hardware.chip import Chip
+from phaze.hardware.chip_parts import GENERATIONS
+from phaze.hardware.clocked import chip_areas, die_mm2
+from phaze.hardware.columns import ChipColumns, Floats
+from phaze.hardware.ownership import GB, Terms
+from phaze.hardware.technology import Fab, Technology
+
+SWITCH_USD_PER_GB_PER_S = 0.25
+"""A switch port at manufacturing cost, as dies are here (derived: an NVSwitch of 294 mm2 and 1,600 GB/s one way, both
+recalled, on a 5 nm wafer is 0.08 USD a GB/s; threefold for package, board and power, assumed)."""
+CABLE_USD_PER_GB_PER_S = 0.15
+"""A copper pair with its connectors (assumed: 4 USD for 25 GB/s)."""
+
+F = TypeVar("F", float, Floats)
+
+
+def dies_per_wafer(area_mm2: F, diameter_mm: float) -> Floats:
+    """Whole dies of each area on a round wafer; 0 if none fits."""
+    radius = diameter_mm / 2
+    return np.asarray(np.maximum(0.0, np.floor(np.pi * (radius**2 - radius * np.sqrt(2 * area_mm2)) / area_mm2)))
+
+
+def die_yield(area_mm2: F, defects_per_cm2: float, clustering: float) -> F:
+    """Share of dies without a defect, negative binomial."""
+    # Of one die Python's power, of many numpy's: they may differ in the last digit.
+    share: F = (1 + area_mm2 / 100 * defects_per_cm2 / clustering) ** -clustering
+    return share
+
+
+def dies_usd(area_mm2: F, dies: int, fab: Fab, terms: Terms) -> Floats:
+    """Good dies of each area; infinite where none fits a wafer."""
+    count = dies_per_wafer(area_mm2, fab.wafer_diameter_mm)
+    good = np.maximum(count, 1.0) * die_yield(area_mm2, fab.defects_per_cm2, terms.yield_clustering)
+    return np.where(count > 0, dies * fab.wafer_usd / good, np.inf)
+
+
+def dies_kgco2e(area_mm2: F, dies: int, fab: Fab, terms: Terms) -> F:
+    """Carbon of good dies of each area, good or not."""
+    per_cm2 = terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2
+    per_cm2 += fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
+    return dies * (area_mm2 / 100 * per_cm2 / die_yield(area_mm2, fab.defects_per_cm2, terms.yield_clustering))
+
+
+def memory_kgco2e(hbm_bytes: F, terms: Terms) -> F:
+    """Carbon of HBM and package."""
+    return hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
+
+
+def links_usd(bytes_per_s: F) -> F:
+    """What joins a device's links to others: a switch port and a cable for every GB/s, one way."""
+    return bytes_per_s / GB * (SWITCH_USD_PER_GB_PER_S + CABLE_USD_PER_GB_PER_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Manufacturing:
+    """USD and kg CO2e of one device, its memory and its share of the network that its links lead to."""
+
+    dies_per_wafer: int
+    yield_share: float
+    die_usd: float
+    hbm_usd: float
+    package_usd: float
+    links_usd: float
+    kgco2e: float
+
+    @property
+    def usd(self) -> float:
+        """Dies, HBM, package, and of a chip of clusters what joins its links to others."""
+        return self.die_usd + self.hbm_usd + self.package_usd + self.links_usd
+
+
+def manufacturing_of(chip: Chip, terms: Terms) -> Manufacturing | None:
+    """Cost and carbon of a chip; None where it names no process. Raises where no die fits a wafer."""
+    node, areas, die = chip.process, chip_areas(chip), die_mm2(chip)
+    if node is None or areas is None or die is None:
+        return None
+    dies, generation = chip.built.dies, chip.hbm.generation
+    each_mm2 = die / dies
+    if chip.base_process is None:
+        cost = _require_die(each_mm2, dies, node.fab, terms)
+    else:
+        above = areas.clusters / dies + node.area.uncore_mm2
+        below = (areas.total - dies * above) / chip.built.base_dies
+        base = _require_die(below, chip.built.base_dies, chip.base_process.fab, terms)
+        cost = _require_die(above, dies, node.fab, terms) + base
+    if not chip.of_clusters:
+        hbm_usd = chip.hbm.size_bytes / GB * terms.hbm_usd_per_gb
+    else:
+        hbm_usd = chip.hbm.stacks * GENERATIONS[generation].usd if generation else 0.0
+    return Manufacturing(
+        dies_per_wafer=int(dies_per_wafer(each_mm2, node.fab.wafer_diameter_mm)),
+        yield_share=die_yield(each_mm2, node.fab.defects_per_cm2, terms.yield_clustering),
+        die_usd=cost,
+        hbm_usd=hbm_usd,
+        package_usd=terms.package_usd,
+        links_usd=links_usd(chip.links.bandwidth_bytes_per_s) if chip.of_clusters else 0.0,
+        kgco2e=dies_kgco2e(each_mm2, dies, node.fab, terms) + memory_kgco2e(float(chip.hbm.size_bytes), terms),
+    )
+
+
+def _require_die(area_mm2: float, dies: int, fab: Fab, terms: Terms) -> float:
+    usd = float(dies_usd(area_mm2, dies, fab, terms))
+    if usd == np.inf:
+        raise InfeasibleError(
+            f"A die of {area_mm2:.0f} mm2 does not fit a wafer of {fab.wafer_diameter_mm:.0f} mm; "
+            "split the chip into more dies.",
+            {"needed_mm2": area_mm2, "wafer_diameter_mm": fab.wafer_diameter_mm},
+        )
+    return usd
+
+
+def core_chips_usd(area_mm2: Floats, dies: int, hbm_bytes: int, terms: Terms, node: Technology) -> Floats:
+    """USD of every chip of cores with that much memory; infinite where a die does not fit a wafer."""
+    hbm_usd = hbm_bytes / GB * terms.hbm_usd_per_gb
+    return np.asarray(dies_usd(area_mm2 / dies, dies, node.fab, terms) + hbm_usd + terms.package_usd)
+
+
+def cluster_chips_usd(chips: ChipColumns, die_mm2: Floats, generation: str, terms: Terms, node: Technology) -> Floats:
+    """USD of every chip of clusters of one die; each distinct die is priced once, as that of one chip."""
+    areas, of = np.unique(die_mm2, return_inverse=True)
+    dies = np.array([_require_die(float(area), 1, node.fab, terms) for area in areas])
+    hbm_usd = chips.stacks * GENERATIONS[generation].usd
+    total: Floats = dies[of] + hbm_usd + terms.package_usd + links_usd(chips.link_bytes_per_s)
+    return total
