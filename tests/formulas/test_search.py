@@ -10,7 +10,7 @@ from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms
 from phaze.search.objective import KINDS, Objective, Scale
 from phaze.search.rates import J_PER_KWH, chip_rates
-from phaze.values import replace
+from phaze.values import FrozenTable, replace
 from tests.formulas.stated import cells, evaluate, formulas
 
 RUN = formulas("plan.md", "What is proved")
@@ -63,7 +63,9 @@ def test_a_whole_run_costs_what_the_document_says() -> None:
     for name in ("steps", "days", "device hours", "kWh", "kgCO2e"):
         names[name] = evaluate(RUN[name], names)
     names["USD"] = evaluate(RUN["USD"], names)
-    unpriced = training_run(Budget(10**12, replace(terms, prices=())), Pace(4_194_304, 5.7, 64), chip)
+    unpriced = training_run(
+        Budget(10**12, replace(terms, device_usd_per_hour=FrozenTable())), Pace(4_194_304, 5.7, 64), chip
+    )
     assert unpriced["usd"] is None
     own = {"steps": run["batches"], "days": run["days"], "device hours": run["device_hours"], "kWh": run["kwh"]}
     own |= {"USD": run["usd"], "kgCO2e": run["kgco2e"]}

@@ -1,5 +1,6 @@
 """For every key of runs and studies: a document, another value, and who must notice."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +370,9 @@ EXPERTS = Base(
 def offloaded(folder: Path) -> dict[str, Any]:
     """Activations in the memory of the host, copied behind all of the passes."""
     found = of_experts(folder)
+    few = json.loads(Path(found["space"]).read_text(encoding="utf-8"))
+    base = preset("silicon/bases", few["base"]) | {"name": "hosted", "host": {"bandwidth": "50 GB/s"}}
+    found["space"] = written(folder, "hosted.json", few | {"base": written(folder, "base.json", base)})
     return found | {"training": found["training"] | {"recompute": ["offload"]}, "stack": {"hidden_offload": 1.0}}
 
 

@@ -186,7 +186,7 @@ def test_a_process_written_in_full_is_the_bundled_one(tmp_path: Path) -> None:
                 assert asdict(other) == pytest.approx(asdict(one))
             else:
                 assert other == (one if one is None else pytest.approx(one))
-    assert (again.name, again.fab) == (node.name, node.fab) and asdict(again.voltage) == asdict(node.voltage)
+    assert (again.name, again.fab) == (node.name, node.fab) and again.voltage == node.voltage
 
 
 def test_interfaces_without_area_leave_the_rest_of_a_die_as_it_is(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from phaze.hardware.clocked import full_rate_power
-from phaze.hardware.manufacturing import core_chips_usd, dies_kgco2e, manufacturing_of, memory_kgco2e
+from phaze.hardware.manufacturing import core_chips_usd, manufacturing_kgco2e, manufacturing_of
 from phaze.hardware.ownership import GB, load_terms
 from phaze.search.chips import SpaceChips, enumerate_space
 from tests.search.made import small_space
@@ -23,7 +23,7 @@ def opened() -> SpaceChips:
 def test_a_chip_of_several_dies_costs_and_emits_as_the_chip_by_itself(opened: SpaceChips, dies: int) -> None:
     technology, terms = opened.space.technology, load_terms()
     usd = core_chips_usd(opened.area_mm2, dies, HBM_BYTES, terms, technology)
-    kgco2e = dies_kgco2e(opened.area_mm2 / dies, dies, technology.fab, terms) + memory_kgco2e(float(HBM_BYTES), terms)
+    kgco2e = manufacturing_kgco2e(opened.area_mm2 / dies, dies, float(HBM_BYTES), technology.fab, terms)
     for number in range(0, len(opened), max(1, len(opened) // 7)):
         chip = opened.chip(number, HBM_BYTES)
         chip = replace(chip, built=replace(chip.built, dies=dies))

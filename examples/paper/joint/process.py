@@ -1,7 +1,7 @@
 """A process whose HBM or link interfaces take no area, as a file: the other end of "memory and links are priced"."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from phaze.hardware.technology import Curve, InterfaceAreas, Technology
@@ -69,5 +69,5 @@ def technology_of(node: Technology) -> dict[str, Any]:
             "least": node.voltage.least,
             "most": node.voltage.most,
         },
-        "fab": asdict(node.fab),
+        "fab": node.fab.model_dump(),
     }

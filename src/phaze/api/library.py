@@ -213,10 +213,12 @@ def technologies(
         >>> phaze.technologies("n5")["name"]
         'n5'
     """
-    from phaze.hardware.technologies import processes, processes_named
+    from phaze.documents import plain_value
+    from phaze.hardware.technologies import technologies as bundled_technologies
+    from phaze.hardware.technologies import technologies_named
 
-    found = processes() if name is None else processes_named(name)
-    documents: list[dict[str, Any]] = [{"schema": one.schema, **one.document()} for one in found]
+    found = bundled_technologies() if name is None else technologies_named(name)
+    documents: list[dict[str, Any]] = [{"schema": one.schema, **plain_value(one)} for one in found]
     if name is None:
         return Shown({"technologies": documents}, sheet(SHEET, "processes_sections", found))
     whole = [{**row, "notes": one.notes, "sources": dict(one.sources)}

@@ -56,16 +56,13 @@ def dies_usd(area_mm2: F, dies: int, fab: Fab, terms: Terms) -> Floats:
     return np.where(count > 0, dies * fab.wafer_usd / good, np.inf)
 
 
-def dies_kgco2e(area_mm2: F, dies: int, fab: Fab, terms: Terms) -> F:
-    """Carbon of good dies of each area, good or not."""
-    per_cm2 = terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2
-    per_cm2 += fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
-    return dies * (area_mm2 / 100 * per_cm2 / die_yield(area_mm2, fab.defects_per_cm2, terms.yield_clustering))
-
-
-def memory_kgco2e(hbm_bytes: F, terms: Terms) -> F:
-    """Carbon of HBM and package."""
-    return hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
+def manufacturing_kgco2e(area_mm2: F, dies: int, hbm_bytes: F | float, fab: Fab, terms: Terms) -> F:
+    """Carbon of good dies of each area, their HBM and package."""
+    energy_kgco2e = terms.fab_grid_kgco2e_per_kwh * fab.energy_kwh_per_cm2
+    per_cm2 = energy_kgco2e + fab.gas_kgco2e_per_cm2 + fab.materials_kgco2e_per_cm2
+    good = die_yield(area_mm2, fab.defects_per_cm2, terms.yield_clustering)
+    dies_kgco2e = dies * (area_mm2 / 100 * per_cm2 / good)
+    return dies_kgco2e + hbm_bytes / GB * terms.hbm_kgco2e_per_gb + terms.package_kgco2e
 
 
 def links_usd(bytes_per_s: F) -> F:
@@ -116,7 +113,7 @@ def manufacturing_of(chip: Chip, terms: Terms) -> Manufacturing | None:
         hbm_usd=hbm_usd,
         package_usd=terms.package_usd,
         links_usd=links_usd(chip.links.bandwidth_bytes_per_s) if chip.of_clusters else 0.0,
-        kgco2e=dies_kgco2e(each_mm2, dies, node.fab, terms) + memory_kgco2e(float(chip.hbm.size_bytes), terms),
+        kgco2e=manufacturing_kgco2e(each_mm2, dies, float(chip.hbm.size_bytes), node.fab, terms),
     )
 
 

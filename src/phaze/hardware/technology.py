@@ -19,15 +19,18 @@ the first, the last slope beyond the last. All are non-decreasing, so a chip wit
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
+from phaze.documents import Document, Hertz, NonNegative, Positive
 from phaze.errors import InputError
+from phaze.values import FrozenTable
 
 Array = NDArray[np.float64]
 
@@ -72,7 +75,7 @@ class InterfaceAreas:
 
     def scaled(self, factor: float) -> "InterfaceAreas":
         """Each times ``factor``."""
-        return InterfaceAreas(*(getattr(self, field.name) * factor for field in fields(self)))
+        return InterfaceAreas(*(getattr(self, each.name) * factor for each in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +139,13 @@ class EnergyTable:
         return self.buffer.at(np.minimum(np.asarray(size_bytes, dtype=np.float64), self.core_bank_bytes))
 
 
-@dataclass(frozen=True, slots=True)
-class Voltage:
-    """The voltage that a clock needs, as a share of that at the reference clock; by default the same at every clock."""
+class Voltage(Document):
+    """The voltage over the clock, as a share of that at the reference clock."""
 
-    reference_hz: float = 1.0
-    slope: float = 0.0
-    least: float = 1.0
-    most: float = 1.0
+    reference_hz: Annotated[Hertz, Field(alias="reference")]
+    slope: Positive
+    least: Positive
+    most: Annotated[Positive, Field(ge=1)]
 
     def at(self, clock_hz: ArrayLike) -> Array:
         """V(f) of the module's docstring."""
@@ -157,16 +159,19 @@ class Voltage:
         return self.reference_hz * (1.0 + (self.most - 1.0) / self.slope) if self.slope else float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Fab:
-    """What a wafer of this process costs in money, defects and carbon."""
+CONSTANT_VOLTAGE = Voltage.model_construct(reference_hz=1.0, slope=0.0, least=1.0, most=1.0)
+"""The same voltage at every clock."""
 
-    wafer_usd: float
-    wafer_diameter_mm: float
-    defects_per_cm2: float
-    energy_kwh_per_cm2: float
-    gas_kgco2e_per_cm2: float
-    materials_kgco2e_per_cm2: float
+
+class Fab(Document):
+    """The wafer: price, defects, carbon."""
+
+    wafer_usd: Positive
+    wafer_diameter_mm: Positive
+    defects_per_cm2: NonNegative
+    energy_kwh_per_cm2: NonNegative
+    gas_kgco2e_per_cm2: NonNegative
+    materials_kgco2e_per_cm2: NonNegative
 
 
 # The keys of tables in documents of each format, and the fields of those that are called otherwise here.
@@ -204,7 +209,14 @@ class Technology:
     area: AreaTable
     energy: EnergyTable
     fab: Fab
-    voltage: Voltage = Voltage()
+    voltage: Voltage = CONSTANT_VOLTAGE
+    notes: str | None = field(default=None, compare=False)
+    sources: Mapping[str, str] = field(default_factory=FrozenTable, compare=False)
+
+    @property
+    def schema(self) -> str:
+        """The format that it was read from."""
+        return "phaze.technology/2" if self.sets_clock else "phaze.technology/1"
 
     @property
     def sets_clock(self) -> bool:
@@ -229,14 +241,13 @@ class Technology:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """A node over another: areas of logic, SRAM and analog parts, energy at the reference voltage."""
+class Factors(Document):
+    """This node over its base: areas of logic, SRAM and analog parts, energy at the reference voltage."""
 
-    logic: float
-    sram: float
-    analog: float
-    energy: float
+    logic: Positive
+    sram: Positive
+    analog: Positive
+    energy: Positive
 
 
 LOGIC = (

@@ -4,7 +4,7 @@ A file of version 2 gives a process in full, or as another one (``base``) times 
 """
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -13,17 +13,15 @@ from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.hardware.bundled import preset_names, read
 from phaze.hardware.keys import Name, Sources, Text
-from phaze.hardware.technology import Factors, Technology, scaled
+from phaze.hardware.technology import Fab, Factors, Technology, Voltage, scaled
 from phaze.hardware.technology_tables import (
     PJ,
     AreaFile,
     EnergyFile,
-    FabFile,
-    FactorsTable,
     PartAreasTable,
     PartEnergiesTable,
-    VoltageTable,
 )
+from phaze.values import FrozenTable
 
 NODES = "silicon/technologies"
 """Where processes lie whose power limit sets the clock."""
@@ -37,12 +35,13 @@ class TechnologyFile(Document):
     title: Text
     area: AreaFile
     energy: EnergyFile
-    fab: FabFile
+    fab: Fab
     notes: Text | None = None
-    sources: Sources = Field(default_factory=dict)
+    sources: Sources = Field(default_factory=FrozenTable)
 
     def value(self) -> Technology:
-        return Technology(self.name, self.title, self.area.value(), self.energy.value(), self.fab.value())
+        area, energy = self.area.value(), self.energy.value()
+        return Technology(self.name, self.title, area, energy, self.fab, notes=self.notes, sources=self.sources)
 
 
 class NodeFile(Document):
@@ -52,15 +51,15 @@ class NodeFile(Document):
     name: Name
     title: Text
     base: Name | None = None
-    factors: FactorsTable | None = None
+    factors: Factors | None = None
     area: PartAreasTable | None = None
     energy: PartEnergiesTable | None = None
     wire_pj_per_byte_mm: NonNegative
     lane: BytesPerSecond
-    voltage: VoltageTable
-    fab: FabFile
+    voltage: Voltage
+    fab: Fab
     notes: Text | None = None
-    sources: Sources = Field(default_factory=dict)
+    sources: Sources = Field(default_factory=FrozenTable)
 
     @model_validator(mode="after")
     def _full_or_scaled(self) -> "NodeFile":
@@ -73,17 +72,16 @@ class NodeFile(Document):
 
     def value(self, base: Technology | None = None) -> Technology:
         """The process; ``base`` is the one it names."""
-        own: dict[str, Any] = {"name": self.name, "title": self.title, "voltage": self.voltage.value()}
         wire_j = self.wire_pj_per_byte_mm * PJ
         if self.factors is not None and base is not None:
-            times = scaled(base, Factors(**self.factors.model_dump()))
+            times = scaled(base, self.factors)
             area = replace(times.area, lane_bytes_per_s=self.lane)
-            return Technology(area=area, energy=replace(times.energy, wire_j=wire_j), fab=self.fab.value(), **own)
-        if self.area is None or self.energy is None:
+            energy = replace(times.energy, wire_j=wire_j)
+        elif self.area is not None and self.energy is not None:
+            area, energy = self.area.value(self.lane), self.energy.value(wire_j)
+        else:
             raise AssertionError("a process in full has areas and energies")
-        return Technology(
-            area=self.area.value(self.lane), energy=self.energy.value(wire_j), fab=self.fab.value(), **own
-        )
+        return Technology(self.name, self.title, area, energy, self.fab, self.voltage, self.notes, self.sources)
 
 
 TECHNOLOGY = Format("phaze.technology/1", TechnologyFile, "a process: area, energy, wafer")

@@ -1,4 +1,4 @@
-"""The tables of technology files: areas and energies of parts, memory curves, voltage, wafers.
+"""The tables of technology files: areas and energies of parts, memory curves.
 
 A memory curve is given by sizes and areas. With a ``reference`` the areas count as ratios only, scaled so that the
 curve meets the reference: area(size) = reference.area * areas(size) / areas(reference.size).
@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, Document, Hertz, Mm2, NonNegative, Positive, Share
-from phaze.hardware.technology import AreaTable, Curve, EnergyTable, Fab, InterfaceAreas, Voltage
+from phaze.documents import Bytes, Document, Mm2, NonNegative, Positive, Share
+from phaze.hardware.technology import AreaTable, Curve, EnergyTable, InterfaceAreas
 
 PJ, UM2, GB = 1e-12, 1e-6, 1e9
 REGISTER_FILE_BYTES = 8 * 2**20
@@ -112,20 +112,6 @@ class EnergyFile(Document):
         )
 
 
-class FabFile(Document):
-    """The wafer: price, defects, carbon."""
-
-    wafer_usd: Positive
-    wafer_diameter_mm: Positive
-    defects_per_cm2: NonNegative
-    energy_kwh_per_cm2: NonNegative
-    gas_kgco2e_per_cm2: NonNegative
-    materials_kgco2e_per_cm2: NonNegative
-
-    def value(self) -> Fab:
-        return Fab(**self.model_dump())
-
-
 class InterfacesTable(Document):
     """HBM and link interfaces of one die photo: links by the lane pair, or by the GB/s where lanes are not known."""
 
@@ -201,24 +187,3 @@ class PartEnergiesTable(Document):
             stack_w=self.stack_w,
             hbm_activity=self.hbm_activity,
         )
-
-
-class VoltageTable(Document):
-    """The voltage over the clock."""
-
-    reference: Hertz
-    slope: Positive
-    least: Positive
-    most: Annotated[Positive, Field(ge=1)]
-
-    def value(self) -> Voltage:
-        return Voltage(self.reference, self.slope, self.least, self.most)
-
-
-class FactorsTable(Document):
-    """This node over its base."""
-
-    logic: Positive
-    sram: Positive
-    analog: Positive
-    energy: Positive

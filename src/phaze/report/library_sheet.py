@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from phaze.hardware.cluster import Cluster
     from phaze.hardware.sheet import Sheet
     from phaze.hardware.stack import Stack
-    from phaze.hardware.technologies import Process
+    from phaze.hardware.technology import Technology
 
 MODELS_NOTE = (
     "widths: TP degrees that a search tries; shipped: bundled graphs, at any microbatch and sequence. By their sizes: "
@@ -138,18 +138,18 @@ def stacks_sections(stacks: "Sequence[Stack]", notes: str | None = None) -> list
     return [Table(columns, rows, texts=3), *_noted(notes)]
 
 
-def processes_sections(processes: "Sequence[Process]") -> list[Section]:
+def processes_sections(processes: "Sequence[Technology]") -> list[Section]:
     """Every technology."""
     columns = ("technology", "", "chips of", "MAC um2", "MAC pJ", "HBM pJ/B", "W/mm2", "wafer USD")
     rows = [
         (
             process.name,
             process.title,
-            process.chips_of,
-            f"{process.mac_mm2 * 1e6:,.0f}",
-            f"{process.mac_j * 1e12:.2f}",
-            f"{process.hbm_j_per_byte * 1e12:.1f}",
-            f"{process.static_w_per_mm2:.3f}",
+            "clusters" if process.sets_clock else "cores",
+            f"{process.area.mac_mm2 * 1e6:,.0f}",
+            f"{process.energy.mac_j * 1e12:.2f}",
+            f"{process.energy.hbm_j_per_byte * 1e12:.1f}",
+            f"{process.energy.static_w_per_mm2:.3f}",
             f"{process.fab.wafer_usd:,.0f}",
         )
         for process in processes
@@ -157,11 +157,13 @@ def processes_sections(processes: "Sequence[Process]") -> list[Section]:
     return [Table(columns, rows, texts=3)]
 
 
-def named_processes_sections(processes: "Sequence[Process]") -> list[Section]:
+def named_processes_sections(processes: "Sequence[Technology]") -> list[Section]:
     """The technologies of one name."""
+    from phaze.hardware.technologies import technology_rows
+
     sections: list[Section] = []
     for process in processes:
-        sections.append(Figures(process.rows(), process.name, process.title))
+        sections.append(Figures(technology_rows(process), process.name, process.title))
         sections += _noted(process.notes)
         sections.append(Figures(sorted(process.sources.items()), "Sources"))
     return sections

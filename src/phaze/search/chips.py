@@ -19,7 +19,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.converted import changed_chip
-from phaze.hardware.manufacturing import dies_kgco2e, memory_kgco2e
+from phaze.hardware.manufacturing import manufacturing_kgco2e
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import power_at
 from phaze.search import space_chip
@@ -199,8 +199,8 @@ class SpaceChips:
         terms, fab = load_terms(), self.space.technology.fab
         if not self.space.of_clusters:
             dies = self.space.base.built.dies
-            return dies_kgco2e(self.area_mm2 / dies, dies, fab, terms) + memory_kgco2e(float(hbm_bytes), terms)
-        return dies_kgco2e(self.die_mm2, 1, fab, terms) + memory_kgco2e(self.hbm_bytes.astype(np.float64), terms)
+            return manufacturing_kgco2e(self.area_mm2 / dies, dies, float(hbm_bytes), fab, terms)
+        return manufacturing_kgco2e(self.die_mm2, 1, self.hbm_bytes.astype(np.float64), fab, terms)
 
     def tensor_parts(self) -> int:
         """Different tensor parts; of clusters each has one front of mappings for a product."""
