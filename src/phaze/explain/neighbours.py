@@ -53,6 +53,20 @@ def _places(question: Question) -> list[int]:
     return [int(np.flatnonzero(axis == values[name][question.number])[0]) for name, axis in points.items()]
 
 
+def _scores(question: Question, opened: SpaceChips) -> list[float]:
+    """The score of each chip; infinite where leakage, HBM and links alone draw more than the chip may: it holds no
+    clock, so nothing runs on it."""
+    scores = [np.inf] * len(opened)
+    running = [int(index) for index in np.flatnonzero(opened.held_hz > 0)]
+    if not running:
+        return scores
+    chips = [opened.chip(index, question.chip.hbm.size_bytes) for index in running]
+    priced = scores_on(question.scale, [(question.job, chip) for chip in chips])
+    for index, score in zip(running, priced, strict=True):
+        scores[index] = score
+    return scores
+
+
 def neighbours(question: Question) -> list[Neighbour]:
     """Every neighbour along every axis, its gain computed exactly."""
     points, places = question.job.space.axis_points(), _places(question)
@@ -65,8 +79,7 @@ def neighbours(question: Question) -> list[Neighbour]:
         return []
     numbers = [int(np.ravel_multi_index((*places[:at], place, *places[at + 1 :]), shape)) for at, place in steps]
     opened = question.opened.at(numbers)
-    chips = [opened.chip(at, question.chip.hbm.size_bytes) for at in range(len(steps))]
-    scores = scores_on(question.scale, [(question.job, chip) for chip in chips])
+    scores = _scores(question, opened)
     found, over = [], _over(question, opened)
     for at, ((axis, place), refused, score) in enumerate(zip(steps, opened.refusals(), scores, strict=True)):
         found.append(
