@@ -33,7 +33,11 @@ PARTS = {
     "explained": ("space", "marginals", "stacked", "models", "study"),
     "front": ("plot-part", "designs", "proof"),
     "design": ("chip", "stacked", "models", "time", "memory", "pipeline", "trust", "study"),
-    "sweep": ("curve", "points"),
+    "sweep": ("answer", "points"),
+    "compare": ("answer", "every-placement", "what-the-times-rest-on"),
+    "explain": ("why-not-its-neighbours", "how-flat-the-optimum-is", "what-more-would-buy"),
+    "verify": ("what-is-claimed",),
+    "validate": ("iteration-time",),
 }
 
 
@@ -53,11 +57,27 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
     assert exit_code_of(app, ["report", str(folder / "run"), "--out", str(folder / "explained.html")]) == 0
     study = str(folder / "study.toml")
     front = ["front", study, "--of", "throughput,area,power", "--out", str(folder / "front"), "--workers", "1"]
-    sweep = ["sweep", study, "--over", "training.devices=16,32,64", "--out", str(folder / "sweep"), "--workers", "1"]
+    sweep = [
+        "sweep",
+        study,
+        "--over",
+        "training.devices=8,12,16,24,32,48,64",
+        "--out",
+        str(folder / "sweep"),
+        "--workers",
+        "1",
+    ]
     assert exit_code_of(app, front) == 0
     assert exit_code_of(app, sweep) == 0
     assert exit_code_of(app, ["report", str(folder / "front"), "--design", "1"]) == 0
+    for command in (f"compare --run {folder}/run --chip tpu-v4", f"verify {folder}/run", "validate --set sc21 --rows"):
+        name = command.split()[0]
+        assert exit_code_of(app, [*command.split(), "--html", str(folder / f"{name}.html")]) == 0
+    (folder / "run" / "explanation.json").unlink()
+    explain = ["explain", str(folder / "run"), "--compare", "tpu-v4", "--html", str(folder / "explain.html")]
+    assert exit_code_of(app, explain) == 0
     return {
+        **{name: folder / f"{name}.html" for name in ("compare", "verify", "validate", "explain")},
         **{name: folder / f"{name}.html" for name in GIVEN},
         "search": search,
         "explained": folder / "explained.html",
@@ -70,7 +90,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-@pytest.mark.parametrize("kind", ["search", "explained", "plan", "front", "design", "sweep", "hostile", *GIVEN])
+@pytest.mark.parametrize("kind", [*PARTS, "hostile", *GIVEN])
 def test_it_opens_without_a_fault_or_a_request_and_is_accessible(
     kind: str, width: int, scheme: str, pages: dict[str, Path], open_page: OpenPage
 ) -> None:

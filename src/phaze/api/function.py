@@ -8,6 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from phaze.api.values import Shown
 from phaze.errors import InputError
 from phaze.options.arguments import LONGEST_NAME
 from phaze.options.option import Parameter, parameters_of
@@ -78,7 +79,11 @@ def api_renamed(**changed: Callable[..., dict[str, Any]]) -> Callable[[Callable[
                     bound.arguments[name] = reader(flag, value)
             bound.apply_defaults()
             try:
-                return function(*bound.args, **bound.kwargs)
+                answer = function(*bound.args, **bound.kwargs)
+                page = bound.arguments.get("html")
+                if page is not None and isinstance(answer, Shown):
+                    answer.page(page)
+                return answer
             except OSError as fault:
                 refusal = file_fault(fault)
                 if refusal is None:

@@ -53,22 +53,24 @@ def plan(model: ModelSource = None, **options: Unpack[PlanOptions]) -> Planned:
         True
     """
     basis: Basis = "datasheet" if options["datasheet"] else "calibrated"
-    html, certificate = options["html"], options["certificate"]
+    certificate = options["certificate"]
     with on_standard_error() as progress:
         progress.step("phaze plan")
         if options["fixed"] is not None:
-            return identified(_paged(_fixed(options, basis), html, progress))
+            return identified(_fixed(options, basis))
         job, launched = _job(model, options, basis)
         folder = None if certificate is None else Path(certificate)
         try:
             answer = planned_answer(job, options["perfetto"], progress, options["what_if"], options["over"], folder)
         except InfeasibleError:
-            if html is not None:
-                progress.say(f"Nothing fits, so there is no plan to make a page of: {html} was not written.\n")
+            if options["html"] is not None:
+                progress.say(
+                    f"Nothing fits, so there is no plan to make a page of: {options['html']} was not written.\n"
+                )
             raise
         if launched is not None:
             answer = with_given(answer, launched, basis, progress)
-        return identified(_paged(answer, html, progress), folder)
+        return identified(answer, folder)
 
 
 def _fixed(options: PlanOptions, basis: "Basis") -> Planned:
@@ -129,14 +131,6 @@ def _named(model: ModelSource, gpt: Sizes | None, llama: Sizes | None, sequence:
     if model is not None:
         return {"model": model if isinstance(model, str) else model.name}
     return {key: sizes_of(key, value, sequence) for key, value in families.items()}
-
-
-def _paged(value: Planned, html: str | Path | None, progress: "Progress") -> Planned:
-    """The value, its page written if one was asked for."""
-    if html is not None:
-        progress.step("writing the page")
-        value.page(html)
-    return value
 
 
 def planned_answer(

@@ -165,7 +165,7 @@ class Swept(Shown):
             path: The file to write; default: sweep.html in the folder of the sweep.
         """
         from phaze.files import write_whole
-        from phaze.report.sweep_page import sweep_page
+        from phaze.report.sweep_sheet import sweep_page
 
         where = self.folder / "sweep.html" if path is None else Path(path)
         write_whole(where, sweep_page(self.document))

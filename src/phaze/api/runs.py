@@ -197,7 +197,7 @@ def _design_page(folder: Path, at: int, out: Path | None) -> Path:
 
 
 def _sweep_page(folder: Path, out: Path | None) -> Path:
-    from phaze.report.sweep_page import sweep_page
+    from phaze.report.sweep_sheet import sweep_page
     from phaze.sweep.schema import sweep_in
 
     return _written(out or folder / "sweep.html", sweep_page(sweep_in(folder)))

@@ -65,6 +65,19 @@ class Shown:
     def __getitem__(self, key: str) -> Any:
         return self.document[key]
 
+    def page(self, path: str | Path) -> Path:
+        """Write the answer as an HTML page; its path.
+
+        Args:
+            path: The file to write.
+        """
+        from phaze.files import folder_for, write_whole
+        from phaze.report.html import sections_page
+
+        folder_for(Path(path).parent)
+        write_whole(Path(path), sections_page(self.sections()))
+        return Path(path)
+
 
 class NothingFitsError(InfeasibleError):
     """Nothing is feasible, and there is more to show of it than a sentence."""

@@ -187,9 +187,9 @@ def _worst_case(document: Mapping[str, Any]) -> Notes:
 
 def explanation_sections(document: Mapping[str, Any]) -> list[Section]:
     """A ``phaze.explanation/1``."""
-    title, caption = document["chip"], f"the best of {document['name']} for {document['objective']}"
+    title = f"{document['chip']} is the best chip of {document['name']} for {document['objective']}"
     sections: list[Section] = [
-        Notes([], title, caption),
+        Notes([], title),
         _neighbours(document),
         *_flatness(document),
         _marginals(document),

@@ -203,6 +203,12 @@ class TraceOptions(TypedDict, total=False):
     ]
 
 
+class PageOptions(TypedDict, total=False):
+    """Where the answer's page is written."""
+
+    html: Annotated[str | Path | None, Option("Also write the answer's page to this file.")]
+
+
 class CodeOptions(TypedDict, total=False):
     """Whether code that a file names may run."""
 
@@ -225,7 +231,7 @@ class TimelineOptions(TypedDict, total=False):
 
 class PlanOptions(
     SizeOptions, DeviceOptions, JobOptions, ParallelOptions, DatasheetOptions, OwnModelOptions, TraceOptions,
-    TimelineOptions, CodeOptions, total=False,
+    TimelineOptions, CodeOptions, PageOptions, total=False,
 ):  # fmt: skip
     """Options of ``plan``."""
 
@@ -248,7 +254,6 @@ class PlanOptions(
         Sequence[str],
         Option("Plan along devices, batch, sequence or chip: devices=64..1024 (doubling), chip=h100,b200.", ()),
     ]
-    html: Annotated[str | Path | None, Option("Also write the plan's page to this file.")]
     certificate: Annotated[
         str | Path | None, Option("Write the certificate of the plan to this folder, for phaze verify.")
     ]

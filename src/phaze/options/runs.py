@@ -11,6 +11,7 @@ from phaze.options.jobs import (
     DatasheetOptions,
     DeviceOptions,
     OwnModelOptions,
+    PageOptions,
     SizeOptions,
     TimelineOptions,
     TraceOptions,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from phaze.graph.supply.module import ModuleSupply as Model
 
 
-class ExplainOptions(TypedDict, total=False):
+class ExplainOptions(PageOptions, total=False):
     """Options of ``explain``."""
 
     instead: Annotated[
@@ -43,7 +44,7 @@ class ExplainOptions(TypedDict, total=False):
     workers: Annotated[int, Option("Worker processes; 0: one for each core.", 0)]
 
 
-class VerifyOptions(CodeOptions, total=False):
+class VerifyOptions(CodeOptions, PageOptions, total=False):
     """Options of ``verify``."""
 
     study: Annotated[str | Path | None, Option("A study file that the run must answer.")]
@@ -73,7 +74,7 @@ class ExportOptions(TypedDict, total=False):
     model: Annotated[str | None, Option("Which model, where a run has several.")]
 
 
-class ValidateOptions(DatasheetOptions, CodeOptions, total=False):
+class ValidateOptions(DatasheetOptions, CodeOptions, PageOptions, total=False):
     """Options of ``validate``."""
 
     silicon: Annotated[bool, Option("Area, power and sustained rates against published chips.", False)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict
 
-from phaze.options.jobs import CodeOptions, JobOptions, OwnModelOptions, TraceOptions
+from phaze.options.jobs import CodeOptions, JobOptions, OwnModelOptions, PageOptions, TraceOptions
 from phaze.options.option import REQUIRED, Option
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class SweepOptions(StudyOptions, FolderOptions, EngineOptions, SettingOptions, T
     points: Annotated[int, Option("Number of values of a range, in geometric progression.", 9)]
 
 
-class CompareOptions(StudyOptions, SettingOptions, TraceOptions, CodeOptions, total=False):
+class CompareOptions(StudyOptions, SettingOptions, TraceOptions, CodeOptions, PageOptions, total=False):
     """Options of ``compare``."""
 
     chips: Annotated[Sequence[str], Option("A chip by name or path; repeatable.", (), flag="--chip")]

@@ -5,15 +5,17 @@ from itertools import groupby
 from statistics import median
 
 from phaze.cost.accuracy import Row
-from phaze.report.numbers import signed_percent
-from phaze.report.sections import Section, Table
+from phaze.report.numbers import counted, signed_percent
+from phaze.report.sections import Notes, Section, Table
 from phaze.units import show
 
 
 def accuracy_sections(rows: Sequence[Row]) -> list[Section]:
     """Every row, and the median and greatest error of each group."""
     columns = ("", "measured", "calibrated", "error", "data sheet", "error")
-    sections: list[Section] = []
+    typical = median(abs(row.error) for row in rows)
+    headline = f"Calibrated times are off by {typical:.1%} in the median, over {counted(len(rows), 'measurement')}"
+    sections: list[Section] = [Notes([], headline)]
     for name, members in groupby(rows, key=lambda row: row.group):
         group = list(members)
         cells = [

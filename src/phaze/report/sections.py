@@ -1,6 +1,7 @@
-"""What an answer shows, as values: an answer is a sequence of sections, and a renderer shows any of them.
+"""What an answer shows, as values: an answer is a sequence of sections, and two renderers show any of them.
 
     document -> sections (one function a command, in the modules ``*_sheet.py``) -> :mod:`phaze.report.terminal`
+                                                                                 -> :mod:`phaze.report.html`
 
 The title of the first section says the answer itself: a page has it as its headline. ``caption`` explains a title in a
 few words; ``notes`` are sentences below a section. Texts are plain: each renderer escapes and wraps them.
@@ -20,7 +21,23 @@ class Meter:
     text: str = ""
 
 
-Cell = str | Meter
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A cell that is a number: its text, and the value that it is sorted by."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cell that leads to a page; on a terminal its text alone."""
+
+    text: str
+    address: str
+
+
+Cell = str | Meter | Number | Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +158,13 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Points over two axes, those of a series joined; ``regions`` shade ranges of x."""
+    """Points over two axes, those of a series joined; ``regions`` are shaded, ``ranges`` drawn along the x axis."""
 
     x: Axis
     y: Axis
     series: Sequence[Series]
     regions: Sequence[Region] = ()
+    ranges: Sequence[Region] = ()
     title: str = ""
     caption: str = ""
     notes: Sequence[str] = ()

@@ -8,7 +8,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import refusal
 from phaze.hardware.dies import Comparison
 from phaze.report.numbers import signed
-from phaze.report.sections import Section, Table
+from phaze.report.sections import Notes, Section, Table
 from phaze.validate.silicon import SiliconCheck, SiliconRow, full_power_w, large_product_share
 
 FIGURES = (("area", "Area, mm2", 1.0), ("power", "Power, W", 1.0), ("rate", "Sustained rate, TFLOP/s", 1e-12))
@@ -16,7 +16,9 @@ FIGURES = (("area", "Area, mm2", 1.0), ("power", "Power, W", 1.0), ("rate", "Sus
 
 def silicon_sections(check: SiliconCheck, areas: Sequence[Comparison], powers: Sequence[Comparison]) -> list[Section]:
     """Every figure, the clock that every chip of clusters holds, and chips of cores."""
-    sections: list[Section] = []
+    errors = [abs(row.error) for row in check.rows if _is_judged(row)]
+    headline = f"Predicted totals of area, power and rate are off by {median(errors):.1%} in the median"
+    sections: list[Section] = [Notes([], f"{headline}, over {len(errors)} published figures")]
     for figure, title, scale in FIGURES:
         rows = [row for row in check.rows if row.figure == figure]
         cells = [_cells(row, scale) for row in rows]
@@ -45,8 +47,13 @@ def _cells(row: SiliconRow, scale: float) -> tuple[str, ...]:
     )
 
 
+def _is_judged(row: SiliconRow) -> bool:
+    """Whether an error tells how good the model is: of a predicted total, beside a figure that is no bound."""
+    return row.basis == "predicted" and row.part == "total" and not row.upper_bound
+
+
 def _medians(rows: Sequence[SiliconRow]) -> list[str]:
-    judged = [row for row in rows if row.basis == "predicted" and row.part == "total" and not row.upper_bound]
+    judged = [row for row in rows if _is_judged(row)]
     seen = [abs(row.error) for row in judged if row.seen]
     unseen = [abs(row.error) for row in judged if not row.seen]
     parts = [f"median error of what is predicted: {median(seen):.1%}"] if seen else []
@@ -107,4 +114,8 @@ def rediscovery_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
         "under the same model; shipped: the densest of its process; own TDP: the model accepts the real chip at it. "
         f"Certified to {max(row['gap'] for row in rows):.1%}."
     )
-    return [Table(columns, cells, notes=[note], texts=3)]
+    ratios = [row["ratio"] for row in rows]
+    headline = (
+        f"The best chips reach {min(ratios):.2f} to {max(ratios):.2f} x the throughput of real ones of their size"
+    )
+    return [Table(columns, cells, headline, notes=[note], texts=3)]

@@ -7,7 +7,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from phaze.report.sections import Bars, Block, Cell, Figures, Meter, Notes, Scatter, Section, Sections, Table, Timeline
+from phaze.report.sections import (
+    Bars,
+    Block,
+    Cell,
+    Figures,
+    Link,
+    Meter,
+    Notes,
+    Number,
+    Scatter,
+    Section,
+    Sections,
+    Table,
+    Timeline,
+)
 from phaze.units import show
 
 BAR = "█"
@@ -21,8 +35,8 @@ LONGEST_BAR = 36
 """Columns of a bar beside its name and value."""
 MOST_LANES = 32
 """Lanes that fit a terminal."""
-PLOT_ROWS = 16
-"""Lines of a plot: half a terminal."""
+PLOT_ROWS = 12
+"""Lines of a plot: half a terminal of 24."""
 
 
 def draw(console: Console, sections: Sections) -> None:
@@ -143,7 +157,13 @@ def bar(share: float, width: int) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    return escape(f"{bar(cell.share, METER)} {cell.text}".rstrip() if isinstance(cell, Meter) else cell)
+    match cell:
+        case str():
+            return escape(cell)
+        case Meter():
+            return escape(f"{bar(cell.share, METER)} {cell.text}".rstrip())
+        case Number() | Link():
+            return escape(cell.text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], texts: int = 1) -> RichTable:

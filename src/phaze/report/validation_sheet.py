@@ -6,7 +6,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from phaze.report.numbers import percent, signed_percent
+from phaze.report.numbers import counted, percent, signed_percent
 from phaze.report.sections import Notes, Section, Table
 from phaze.units import Unit, show
 from phaze.validate.best import Beside, plan_of
@@ -103,12 +103,26 @@ def runs_sections(compared: Sequence[Compared], every: bool) -> list[Section]:
             ]
             columns = ("", "plan", "measured", "ours", "error")
             sections += [Table(columns, cells, dataset.title, name.lower(), texts=2)] if cells else []
-    return [*sections, *scores_sections(compared)]
+    return [Notes([], _headline(compared)), *sections, *scores_sections(compared)]
+
+
+def _headline(compared: Sequence[Compared]) -> str:
+    """How far predictions of step time are off, over all runs that state their plan."""
+    runs = [run for dataset in compared for run in dataset.predictions if not run.row.free]
+    errors = [abs(run.error) for run in runs if run.error is not None]
+    if not errors:
+        return "No measured step time is priced"
+    total = f"{counted(len(errors), 'published run')} of {counted(len(compared), 'set')}"
+    return f"Step times are off by {median(errors):.1%} in the median, over {total}"
 
 
 def best_sections(sets: Sequence[tuple[str, Sequence[Beside], int]]) -> list[Section]:
     """The plan that was run and the best one, job by job; of every set its title, jobs, and how many were left out."""
-    sections: list[Section] = []
+    every = [job.gain for _, jobs, _ in sets for job in jobs if job.gain is not None]
+    headline = (
+        f"The best plans are faster than those that were run by {median(every):.1%} in the median" if every else ""
+    )
+    sections: list[Section] = [Notes([], headline or "No job has both a measured run and a best plan")]
     for title, jobs, left_out in sets:
         gains = [job.gain for job in jobs if job.gain is not None]
         notes = [f"median gain {median(gains):.1%} over {len(gains)} jobs"] if gains else []

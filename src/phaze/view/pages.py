@@ -15,7 +15,7 @@ from phaze.report.page.design_page import design_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.render import rendered
 from phaze.report.page.search_page import search_page
-from phaze.report.sweep_page import sweep_page
+from phaze.report.sweep_sheet import sweep_page
 from phaze.search.progress_file import COLUMNS, PROGRESS
 from phaze.search.result_file import read_result
 from phaze.sweep.schema import sweep_in
