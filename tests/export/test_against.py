@@ -78,7 +78,7 @@ def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
         ("--micro-batch-size", "no value"),
         ("--micro-batch-size 1 --context-parallel-size 2 --cp-comm-type a2a+p2p", "product of two degrees"),
         ("--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type a2a+p2p", "phaze prices 4 2"),
-        ("--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type ring", "priced way"),
+        ("--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type ring", "priced context way"),
         ("--micro-batch-size 1 --num-experts 8 --num-layers 4 --moe-layer-freq 2", "dense layers"),
         ("--micro-batch-size 1 --recompute-granularity some", "granularity"),
         ("--micro-batch-size 1 --recompute-granularity full --recompute-method block", "block"),

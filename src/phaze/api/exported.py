@@ -1,6 +1,6 @@
 """A run or a plan in the forms that other tools read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from phaze.report.view_model import Story
     from phaze.schedule.solve import Scheduler
 
-TARGETS = ("megatron", "torchtitan", "maxtext", "deepspeed", "chakra", "perfetto", "csv", "parquet")
+OTHERS = ("chakra", "perfetto", "csv", "parquet")
+"""Forms that are no launch files."""
 
 
 def _is_plan(run: str) -> bool:
@@ -98,18 +99,16 @@ def _text(run: str, to: str, model: str | None) -> str:
     return launch_text(BY_KEY[to], _split(run, model))
 
 
-def _module_beside(launch: Path, to: str, run: str, model: str | None) -> str | None:
-    """Write the Python file that a launch file needs beside it; its path, or None where it needs none."""
-    from phaze.export.frameworks import BY_KEY
+def _module_beside(launch: Path, split: "Split", module: "Callable[[Split], tuple[str, str] | None]") -> str | None:
+    """Write the Python file that a launch file needs beside it; its path, or None where the plan needs none."""
     from phaze.files import write_whole
 
-    module = BY_KEY[to].module(_split(run, model)) if to in BY_KEY else None
-    if module is None:
+    needed = module(split)
+    if needed is None:
         return None
-    name, text = module
-    path = launch.parent / name
-    write_whole(path, text)
-    return str(path)
+    name, text = needed
+    write_whole(launch.parent / name, text)
+    return str(launch.parent / name)
 
 
 def _traced(run: str, model: str | None) -> "TracedPlan":
@@ -155,9 +154,11 @@ def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:
 
 def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
     """What was written, or its text."""
-    if to not in TARGETS:
-        raise unknown_name("--to", "form", to, TARGETS)
+    from phaze.export.frameworks import BY_KEY
     from phaze.files import write_whole
+
+    if to not in (*BY_KEY, *OTHERS):
+        raise unknown_name("--to", "form", to, (*BY_KEY, *OTHERS))
 
     document: dict[str, Any] = {"to": to, "out": out}
     if to == "chakra":
@@ -177,10 +178,11 @@ def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
             document["text"] = text
         else:
             write_whole(Path(out), text)
-            if to == "torchtitan":
-                document["module"] = _module_beside(Path(out), to, run, model)
+            module = BY_KEY[to].module if to in BY_KEY else None
+            if module is not None:
+                document["module"] = _module_beside(Path(out), _split(run, model), module)
 
     if out is None:
         return Shown(document, notes(text.removesuffix("\n")))
-    module = f" and {document['module']}" if document.get("module") else ""
-    return identified(Shown(document, notes(f"Written: {out}{module}")), Path(run))
+    beside = f" and {document['module']}" if document.get("module") else ""
+    return identified(Shown(document, notes(f"Written: {out}{beside}")), Path(run))

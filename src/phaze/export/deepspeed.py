@@ -12,7 +12,7 @@ from typing import Any
 
 from phaze import __version__
 from phaze.documents import dumps, parse
-from phaze.export.flag import Flag, Framework, Limit, Line, above_one
+from phaze.export.flag import SAME, Flag, Framework, Limit, Line, above_one
 from phaze.export.limits import COMMON, modes
 from phaze.export.notation import dotted, tables_of
 from phaze.export.source import Split
@@ -24,28 +24,26 @@ USUAL: Mapping[str, str] = MappingProxyType({"recompute": "none", "attention": "
 ASSUMED = ("nothing is recomputed", "attention is fused", "the optimizer is adam")
 
 
-def _precision(values: Values, name: str) -> str:
-    return "bf16" if values.value(name) is True else "fp32"
+def _degree(values: Values, name: str) -> int:
+    """A degree, which 0 turns off."""
+    return values.whole(name) or 1
 
 
 FLAGS = (
-    Flag("train_batch_size", "batch", "batch", "sequences of a batch", Values.required),
-    Flag(
-        "train_micro_batch_size_per_gpu", "microbatch", "microbatch", "sequences of a microbatch", Values.required
-    ),
-    Flag("gradient_accumulation_steps", "devices", "rounds", "microbatches of one of {split.data} replicas"),
-    Flag("bf16.enabled", "precision", lambda split: split.precision == "bf16", "as planned", _precision),
-    Flag(
-        "zero_optimization.stage", "zero", "zero", "optimizer state, then gradients, then weights are sharded",
-        Values.whole, default=0,
-    ),
-    Flag(
-        "zero_optimization.overlap_comm", "stack", "hides_synchronisation", "whether the plan overlaps synchronisation"
-    ),
-    Flag("tensor_parallel.autotp_size", "tensor", above_one("tensor"), "width of a tensor group"),
-    Flag(
-        "sequence_parallel_size", "context", above_one("context"), "ranks that share a sequence by exchanging heads"
-    ),
+    Flag("train_batch_size", "batch", SAME, "sequences of a batch", Values.required),
+    Flag("train_micro_batch_size_per_gpu", "microbatch", SAME, "sequences of a microbatch", Values.required),
+    Flag("gradient_accumulation_steps", "devices", lambda split: split.rounds,
+         "microbatches of one of {split.data} replicas", default=1),
+    Flag("bf16.enabled", "precision", lambda split: split.precision == "bf16", "as planned",
+         lambda values, name: "bf16" if values.value(name) is True else "fp32"),
+    Flag("zero_optimization.stage", "zero", SAME, "optimizer state, then gradients, then weights are sharded",
+         Values.whole, default=0),
+    Flag("zero_optimization.overlap_comm", "stack", lambda split: split.hides_synchronisation,
+         "whether the plan overlaps synchronisation"),
+    Flag("tensor_parallel.autotp_size", "tensor", SAME, "width of a tensor group", _degree,
+         needed=above_one("tensor")),
+    Flag("sequence_parallel_size", "context", SAME, "ranks that share a sequence by exchanging heads", _degree,
+         needed=above_one("context")),
     Flag(PLANNED, "recompute"),
 )  # fmt: skip
 NAMES = frozenset(flag.name for flag in FLAGS)
@@ -77,18 +75,17 @@ LIMITS = (
 def _together(values: Values) -> dict[str, Any]:
     """What several keys state together, or the code that ``reasons`` describes."""
     batch, microbatch = (values.required(name) for name in ("train_batch_size", "train_micro_batch_size_per_gpu"))
-    rounds = values.number("gradient_accumulation_steps")
+    rounds = values.required("gradient_accumulation_steps")
     if batch % (microbatch * rounds):
         seen = f"{batch} sequences are not a multiple of {rounds} x {microbatch}"
         raise values.fault("train_batch_size", seen, "give microbatches of whole replicas")
-    tensor, context = (values.whole(name) or 1 for name in ("tensor_parallel.autotp_size", "sequence_parallel_size"))
+    tensor, context = (_degree(values, name) for name in ("tensor_parallel.autotp_size", "sequence_parallel_size"))
     planned = values.value(PLANNED) or {}
     if not isinstance(planned, Mapping):
         raise values.fault(PLANNED, "it is not a table", 'write "planned": {...}')
     return {
         **{field: str(planned.get(field, usual)) for field, usual in USUAL.items()},
-        **({"context": context, "context_way": "ulysses"} if context > 1 else {}),
-        "tensor": tensor,
+        "context_way": "ulysses",
         "pipeline": 1,
         "chunks": 1,
         "sequence_parallel": False,

@@ -7,13 +7,13 @@ Three things follow from them:
     refuse                 why a plan cannot be launched: the first limit that holds
     read                   a launch file as the fields of a run (``phaze plan --against``)
 
-A row names the ``field`` of the run that its flag states, by itself (``decode``) or together with other flags (the
-framework's ``together``); a flag without a field prices nothing, and reading lists it as not read. A text of a table
+A row names the ``field`` of the run that its flag states, by itself or together with other flags (the framework's
+``together``); a flag without a field prices nothing, and reading lists it as not read. A text of a table
 may name values of the plan, ``{split.zero}``, and of the framework, ``{name}`` and ``{version}``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -37,21 +37,73 @@ class Limit:
     where: str = "{split.model}"
 
 
+class Same:
+    """The value of a flag that is the plan's field as it is."""
+
+
+SAME = Same()
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """One flag or key, both ways.
 
-    ``encode`` gives its value for a plan, True for a switch, None where the plan needs no such line; a name stands for
-    that field of the plan, and a flag without it is only read. ``decode`` reads the value of ``field`` under the flag's
-    name. ``default`` is what a file without the flag means, by the release itself.
+    ``value`` is what a plan writes: its ``field`` as it is (SAME), the framework's word for it (a mapping from ours to
+    theirs), what a function makes of the plan, or a constant, True for a switch; None is not written. ``needed`` says
+    on which plans it is written at all. The field is read back as a whole number (SAME), as our word (a mapping), or by
+    ``decode``. ``default`` is what a file without the flag means, by the release itself.
     """
 
     name: str
     field: str = ""
-    encode: str | Callable[[Split], Any] | None = None
-    reason: Text = ""
+    value: Any = None
+    reason: Text | Mapping[str, str] = ""
     decode: Callable[[Values, str], Any] | None = None
     default: Any = None
+    needed: Condition = lambda split: True
+
+    def encoded(self, split: Split) -> Any:
+        """The value for a plan, None where it needs no such line."""
+        if not self.needed(split):
+            return None
+        if isinstance(self.value, Same):
+            return planned(split, self.field)
+        if isinstance(self.value, Mapping):
+            return self.value.get(planned(split, self.field))
+        return self.value(split) if callable(self.value) else self.value
+
+    def decoded(self, values: Values) -> dict[str, Any]:
+        """The field that it states, by name; nothing where other flags are needed to tell."""
+        if self.decode is not None:
+            return {self.field: self.decode(values, self.name)}
+        if isinstance(self.value, Same):
+            return {self.field: values.count(self.name)}
+        if isinstance(self.value, Mapping):
+            ours = {theirs: word for word, theirs in self.value.items()}
+            kind = f"priced {self.field.replace('_', ' ')}"
+            return {self.field: ours[values.choice(self.name, kind, tuple(ours))]}
+        return {}
+
+
+def with_others(values: Values, name: str) -> None:
+    """A decode: the flag states its field only together with others."""
+
+
+def planned(split: Split, field: str) -> Any:
+    """The field of a run as a plan has it: its stages recompute alike where it can be launched."""
+    return (
+        split.recompute[0] if field == "recompute" else split.schedule if field == "family" else getattr(split, field)
+    )
+
+
+def above_one(field: str) -> Condition:
+    """Whether a degree of the plan is more than 1."""
+    return lambda split: bool(planned(split, field) > 1)
+
+
+def when(needed: Condition, *flags: Flag) -> tuple[Flag, ...]:
+    """Flags that are written on some plans only."""
+    return tuple(replace(flag, needed=needed) for flag in flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +123,7 @@ class Framework:
     ``form`` spells a value, ``write`` a whole file from its lines and from what will not be as planned; ``parse`` gives
     the flags of a file by name, ``recognises`` says whether a file is one, from its path, its text and the name to call
     it by. ``deviations`` are what it does otherwise than planned, and when. ``together`` gives the fields that several
-    flags state. ``module`` is the name and the text of a Python file that a plan needs beside its launch file.
+    flags state. ``module`` gives the name and the text of a Python file that a plan may need beside its launch file.
     """
 
     key: str
@@ -88,28 +140,7 @@ class Framework:
     limits: tuple[Limit, ...] = ()
     deviations: tuple[tuple[Condition, str], ...] = ()
     together: Callable[[Values], Mapping[str, Any]] = lambda values: NOTHING
-    module: Callable[[Split], tuple[str, str] | None] = lambda split: None
-
-
-def above_one(attribute: str) -> Callable[[Split], int | None]:
-    """An encode: a degree of the plan where it is above 1."""
-
-    def encode(split: Split) -> int | None:
-        degree: int = getattr(split, attribute)
-        return degree if degree > 1 else None
-
-    return encode
-
-
-def only(value: Any, needed: Condition) -> Callable[[Split], Any]:
-    """An encode: one value, on plans that need it."""
-    return lambda split: value if needed(split) else None
-
-
-def our_word(words: Mapping[str, str], kind: str) -> Callable[[Values, str], str]:
-    """A decode: our word for the framework's, ``words`` being theirs by ours."""
-    ours = {theirs: word for word, theirs in words.items()}
-    return lambda values, name: ours[values.choice(name, kind, tuple(ours))]
+    module: Callable[[Split], tuple[str, str] | None] | None = None
 
 
 def _text(framework: Framework, text: Text, split: Split) -> str:
@@ -128,20 +159,15 @@ def refuse(framework: Framework, split: Split) -> None:
             raise InputError(where, problem, remedy)
 
 
-def _encoded(flag: Flag, split: Split) -> Any:
-    if flag.encode is None:
-        return None
-    return getattr(split, flag.encode) if isinstance(flag.encode, str) else flag.encode(split)
-
-
 def lines(framework: Framework, split: Split) -> list[Line]:
     """The lines of a plan's launch file, or an InputError that says why there is none."""
     refuse(framework, split)
     written = []
     for flag in framework.flags:
-        value = _encoded(flag, split)
+        value = flag.encoded(split)
         if value is not None:
-            written.append(Line(flag.name, value, _text(framework, flag.reason, split)))
+            reason = flag.reason[planned(split, flag.field)] if isinstance(flag.reason, Mapping) else flag.reason
+            written.append(Line(flag.name, value, _text(framework, reason, split)))
     return written
 
 
@@ -167,7 +193,7 @@ def read(framework: Framework, text: str, where: str, devices: int | None = None
     """The launch that a file describes; ``devices`` fill in a degree that the file leaves open."""
     defaults = {flag.name: flag.default for flag in framework.flags}
     values = Values(framework.parse(text, where), defaults, where, framework.version, devices)
-    fields = {flag.field: flag.decode(values, flag.name) for flag in framework.flags if flag.decode is not None}
+    fields = {field: value for flag in framework.flags for field, value in flag.decoded(values).items()}
     fields |= framework.together(values)
     known = {flag.name for flag in framework.flags if flag.field}
     not_read = tuple(sorted(set(values.stated) - known))

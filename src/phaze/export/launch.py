@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError
@@ -41,9 +42,16 @@ JOB = frozenset(one.name for one in fields(Launch)) - {"framework", "plan", "siz
 """Fields of a launch that are none of its plan."""
 
 
+# Fields that say nothing where a degree is 1.
+IDLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"context": ("context", "context_way"), "expert": ("expert", "expert_tensor"), "pipeline": ("family",)}
+)
+
+
 def launch_of(framework: str, stack: str, stated: Mapping[str, Any], not_read: tuple[str, ...]) -> Launch:
     """The launch of the fields that a file states: those of its job, ``sizes.*``, and the rest, which is its plan."""
-    given = {name: value for name, value in stated.items() if value is not None}
+    idle = {name for degree, names in IDLE.items() if stated.get(degree, 1) == 1 for name in names}
+    given = {name: value for name, value in stated.items() if value is not None and name not in idle}
     job = {"stack": stack} | {name: value for name, value in given.items() if name in JOB}
     sizes = {name.removeprefix("sizes."): value for name, value in given.items() if name.startswith("sizes.")}
     plan = {name: value for name, value in given.items() if name not in JOB and not name.startswith("sizes.")}

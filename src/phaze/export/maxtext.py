@@ -14,13 +14,13 @@ Only flat files are read: a key and a plain value a line. ``tests/export/against
 read by the release itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 from typing import Any
 
 from phaze import __version__
-from phaze.export.flag import Flag, Framework, Line, only
+from phaze.export.flag import SAME, Flag, Framework, Line, above_one, when
 from phaze.export.maxtext_limits import (
     GPU_RECIPES,
     LIMITS,
@@ -62,15 +62,12 @@ TPU_FLAGS = (
 """What lets the compiler run collectives behind products, as the release's own scripts say it."""
 
 
-def _size(name: str, size: str) -> Flag:
+def _size(size: str) -> Callable[[Split], int]:
     """A size of a llama that is not named."""
-
-    def encode(split: Split) -> int | None:
-        sizes = split.sizes
-        usual = {"kv_heads": sizes["heads"], "head_dim": sizes["hidden"] // sizes["heads"]} if "heads" in sizes else {}
-        return {**usual, **sizes}[size] if by_sizes(split) else None
-
-    return Flag(name, "model", encode, "of the model")
+    usual: Mapping[str, Callable[[Mapping[str, int]], int]] = {
+        "kv_heads": lambda sizes: sizes["heads"], "head_dim": lambda sizes: sizes["hidden"] // sizes["heads"],
+    }  # fmt: skip
+    return lambda split: split.sizes[size] if size in split.sizes else usual[size](split.sizes)
 
 
 def _attention(split: Split) -> str:
@@ -79,103 +76,62 @@ def _attention(split: Split) -> str:
     return "flash" if is_tpu(split) else "cudnn_flash_te"
 
 
-MODEL = (
-    Flag("model_name", "model", lambda split: MODELS.get(split.model), "{split.model}'s sizes", default="default"),
-    Flag(
-        "decoder_block", "model", only("llama2", by_sizes), "rotary positions, RMS norms, a gated MLP",
-        default="llama2",
-    ),
-    *(_size(name, size) for name, size in SIZES.items()),
-    Flag("mlp_activations", "model", only(["silu", "linear"], by_sizes), "gated MLP"),
-    Flag(
-        "logits_via_embedding", "model", lambda split: bool(split.sizes.get("tied", 0)) if by_sizes(split) else None,
-        "whether embeddings are tied", default=False,
-    ),
-    Flag("enable_dropout", "model", only(False, by_sizes), "the model has no dropout"),
+MODEL = when(
+    by_sizes,
+    Flag("decoder_block", "model", "llama2", "rotary positions, RMS norms, a gated MLP", default="llama2"),
+    *(Flag(name, "model", _size(size), "of the model") for name, size in SIZES.items()),
+    Flag("mlp_activations", "model", ["silu", "linear"], "gated MLP"),
+    Flag("logits_via_embedding", "model", lambda split: bool(split.sizes.get("tied", 0)),
+         "whether embeddings are tied", default=False),
+    Flag("enable_dropout", "model", False, "the model has no dropout"),
 )  # fmt: skip
-BATCH = (
-    Flag(
-        "per_device_batch_size", "microbatch", share, "{split.microbatch} sequences a replica of {split.data}",
-        default=12,
-    ),
-    Flag("max_target_length", "sequence", "sequence", "positions of a sequence", Values.count, default=2048),
-    Flag("packing", "batch", lambda split: False, "the plan counts whole sequences"),
-    Flag(
-        "num_pipeline_microbatches", "batch", lambda split: split.rounds if split.pipeline > 1 else None,
-        "microbatches of a replica", default=-1,
-    ),
-    Flag(
-        "num_layers_per_pipeline_stage", "pipeline", lambda split: split.stages[0][0] if split.pipeline > 1 else None,
-        "blocks of a stage",
-    ),
-    Flag(
-        "num_pipeline_repeats", "chunks", only(1, lambda split: split.pipeline > 1), "every block once, no circles",
-        default=1,
-    ),
-    Flag(
-        "gradient_accumulation_steps", "batch",
-        lambda split: split.rounds if split.pipeline == 1 and split.rounds > 1 else None,
-        "microbatches of a replica", default=1,
-    ),
-)  # fmt: skip
-SHARING = (
-    Flag(
-        "shard_optimizer_over_data", "zero", only(True, lambda split: split.zero == 1),
-        "each replica keeps its share of the state (ZeRO 1)", default=False,
-    ),
-    Flag(
-        "context_parallel_strategy", "context_way", lambda split: split.context_way if split.context > 1 else None,
-        "how ranks share a sequence", default="all_gather",
-    ),
-    Flag(
-        "use_tokamax_splash", "context_way",
-        only(True, lambda split: split.context > 1 and is_tpu(split) and split.context_way in ("ring", "ulysses")),
-        "{split.context_way} needs this kernel on TPUs",
-    ),
-    Flag(
-        "context_parallel_load_balance", "context_way",
-        only(False, lambda split: split.context > 1 and split.context_way == "ulysses"),
-        "every rank sees whole sequences",
-    ),
+STAGES = when(
+    above_one("pipeline"),
+    Flag("num_pipeline_microbatches", "batch", lambda split: split.rounds, "microbatches of a replica", default=-1),
+    Flag("num_layers_per_pipeline_stage", "pipeline", lambda split: split.stages[0][0], "blocks of a stage"),
+    Flag("num_pipeline_repeats", "chunks", 1, "every block once, no circles", default=1),
+)
+SHARED_SEQUENCE = when(
+    above_one("context"),
+    Flag("context_parallel_strategy", "context_way", {way: way for way in WAYS}, "how ranks share a sequence",
+         default="all_gather"),
+    Flag("use_tokamax_splash", "context_way",
+         lambda split: True if is_tpu(split) and split.context_way in ("ring", "ulysses") else None,
+         "{split.context_way} needs this kernel on TPUs"),
+    Flag("context_parallel_load_balance", "context_way",
+         lambda split: False if split.context_way == "ulysses" else None, "every rank sees whole sequences"),
 )  # fmt: skip
 KERNELS = (
-    Flag(
-        "dtype", "precision", lambda split: "float32" if split.precision == "fp32" else "bfloat16",
-        "products as planned", default="bfloat16",
-    ),
-    Flag("weight_dtype", "precision", lambda split: "float32", "weights that the optimizer updates"),
-    Flag(
-        "opt_type", "optimizer", lambda split: {"adam": "adamw"}.get(split.optimizer, split.optimizer), "as planned",
-        lambda values, name: "adam" if values.word(name).startswith("adam") else values.word(name), default="adamw",
-    ),
-    Flag(
-        "attention", "attention", _attention,
-        lambda split: "scores never leave the chip" if split.attention == "fused" else "the plan keeps the scores",
-        lambda values, name: "eager" if values.word(name) == "dot_product" else "fused", default="autoselected",
-    ),
-    Flag(
-        "remat_policy", "recompute",
-        lambda split: "minimal_with_context" if split.recompute[0] == "none" else "full",
-        lambda split: (
-            "every product and the attention are kept" if split.recompute[0] == "none"
-            else "every block is recomputed, its input kept"
-        ),
-        lambda values, name: POLICIES[values.choice(name, "priced policy", tuple(POLICIES))], default="full",
-    ),
-    Flag(
-        "quantization", "precision", lambda split: recipes(split).get(split.precision),
-        "products in {split.precision}", default="",
-    ),
+    Flag("dtype", "precision", lambda split: "float32" if split.precision == "fp32" else "bfloat16",
+         "products as planned", default="bfloat16"),
+    Flag("weight_dtype", "precision", "float32", "weights that the optimizer updates"),
+    Flag("opt_type", "optimizer", {"adam": "adamw", "sgd": "sgd"}, "as planned",
+         lambda values, name: "adam" if values.word(name).startswith("adam") else values.word(name), default="adamw"),
+    Flag("attention", "attention", _attention,
+         {"fused": "scores never leave the chip", "eager": "the plan keeps the scores"},
+         lambda values, name: "eager" if values.word(name) == "dot_product" else "fused", default="autoselected"),
+    Flag("remat_policy", "recompute", {"none": "minimal_with_context", "full": "full"},
+         {"none": "every product and the attention are kept", "full": "every block is recomputed, its input kept"},
+         lambda values, name: POLICIES[values.choice(name, "priced policy", tuple(POLICIES))], default="full"),
+    Flag("quantization", "precision", lambda split: recipes(split).get(split.precision),
+         "products in {split.precision}", default=""),
 )  # fmt: skip
 FLAGS = (
-    Flag("base_config", "stack", lambda split: "base.yml", "the release's own defaults, where nothing follows"),
+    Flag("base_config", "stack", "base.yml", "the release's own defaults, where nothing follows"),
+    Flag("model_name", "model", lambda split: MODELS.get(split.model), "{split.model}'s sizes", default="default"),
     *MODEL,
-    Flag(
-        "hardware", "stack", lambda split: "tpu" if is_tpu(split) else "gpu", "{split.processes} x {split.chip}"
-    ),
-    *BATCH,
+    Flag("hardware", "stack", lambda split: "tpu" if is_tpu(split) else "gpu", "{split.processes} x {split.chip}"),
+    Flag("per_device_batch_size", "microbatch", share, "{split.microbatch} sequences a replica of {split.data}",
+         default=12),
+    Flag("max_target_length", "sequence", SAME, "positions of a sequence", default=2048),
+    Flag("packing", "batch", False, "the plan counts whole sequences"),
+    *STAGES,
+    Flag("gradient_accumulation_steps", "batch", lambda split: split.rounds, "microbatches of a replica", default=1,
+         needed=lambda split: split.pipeline == 1 and split.rounds > 1),
     *MESH,
-    *SHARING,
+    Flag("shard_optimizer_over_data", "zero", True, "each replica keeps its share of the state (ZeRO 1)",
+         default=False, needed=lambda split: split.zero == 1),
+    *SHARED_SEQUENCE,
     *KERNELS,
 )  # fmt: skip
 
@@ -197,7 +153,7 @@ def _batch(values: Values, devices: int, microbatches: int, data: int) -> dict[s
     if together == 0 or together % microbatches:
         seen = f"{together} sequences on {devices} devices are not whole microbatches of {data} replicas"
         raise values.fault("per_device_batch_size", seen, "give one that they divide")
-    steps = values.number("gradient_accumulation_steps")
+    steps = values.required("gradient_accumulation_steps")
     return {"microbatch": together // microbatches, "batch": together * steps}
 
 
@@ -226,16 +182,16 @@ def _together(values: Values) -> dict[str, Any]:
     tensor, pipeline, expert = mesh["tensor"] * mesh["tensor_sequence"], mesh["pipeline"], mesh["expert"]
     devices, data = prod(mesh.values()), mesh["fsdp"] * mesh["data"] * expert
     shares_weights = mesh["fsdp"] * mesh["context"] * expert > 1
-    way = values.choice("context_parallel_strategy", "priced way", WAYS) if mesh["context"] > 1 else None
     return {
         "tensor": tensor,
+        "context": mesh["context"],
+        "expert": expert,
+        "expert_tensor": tensor,
         "pipeline": pipeline,
+        "family": "gpipe",
         "chunks": 1,
         "sequence_parallel": mesh["tensor_sequence"] > 1,
         "zero": 3 if shares_weights else int(values.switch("shard_optimizer_over_data")),
-        "family": "gpipe" if pipeline > 1 else None,
-        **({"context": mesh["context"], "context_way": way} if way else {}),
-        **({"expert": expert, "expert_tensor": tensor} if expert > 1 else {}),
         **_batch(values, devices, data * _rounds(values, pipeline), data),
         "devices": devices,
         "model": _model(values),

@@ -10,7 +10,7 @@ from typing import Any
 
 from phaze import __version__
 from phaze.evaluate.recomputing import mode_asked, with_offload
-from phaze.export.flag import Flag, Framework, Limit, Line, above_one, only
+from phaze.export.flag import SAME, Flag, Framework, Limit, Line, above_one, when, with_others
 from phaze.export.limits import COMMON, has_special_state
 from phaze.export.megatron_model import (
     MODEL,
@@ -21,7 +21,7 @@ from phaze.export.megatron_model import (
     stated_sizes,
 )
 from phaze.export.megatron_pipeline import PIPELINE, PIPELINE_LIMITS, stated_stages
-from phaze.export.megatron_shared import SHARED, SHARED_LIMITS, adjacent_stages, context_way
+from phaze.export.megatron_shared import SHARED, SHARED_LIMITS, adjacent_stages, require_priced_groups
 from phaze.export.notation import aligned, not_as_planned, shell_value
 from phaze.export.shell import flags_of, words_of
 from phaze.export.source import Split
@@ -52,9 +52,6 @@ DTYPES: Mapping[str, tuple[str, Mapping[float, str]]] = MappingProxyType(
     }
 )
 """Megatron-LM's word for a part of the optimizer's state, and its types by bytes."""
-GRANULARITY: Mapping[str, str] = MappingProxyType(
-    {"full": "every block runs its forward pass again", "selective": "only what is cheap to compute again"}
-)
 OFFLOADED = "attn_norm qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act"
 """What Megatron Core 0.19 can keep in the memory of the host where it cannot keep whole blocks there."""
 BACKENDS: Mapping[str, str | None] = MappingProxyType({"auto": None, "unfused": "eager", "local": "eager"})
@@ -70,24 +67,6 @@ def _offloads_blocks(split: Split) -> bool:
     return _offloads(split) and split.pipeline == 1 and split.blocks > 1
 
 
-def _recomputes_all(split: Split) -> bool:
-    return split.recompute[0] == "full"
-
-
-def _granularity(split: Split) -> str | None:
-    if _offloads(split) or split.recompute[0] == "none":
-        return None
-    return "full" if _recomputes_all(split) else "selective"
-
-
-def _modules(split: Split) -> str:
-    return "core_attn" if split.recompute[0] == "selective" else split.recompute[0].replace(JOIN, " ")
-
-
-def _overlaps(split: Split) -> bool:
-    return split.hides_synchronisation and split.data > 1
-
-
 def _has_other_state(split: Split) -> bool:
     """Whether the optimizer must be told the types of its state."""
     return has_special_state(split) and split.optimizer == "adam"
@@ -100,7 +79,7 @@ def _state_bytes(split: Split, part: str) -> float:
 def _dtype(part: str, name: str, types: Mapping[float, str]) -> Flag:
     return Flag(
         name,
-        encode=lambda split: types.get(_state_bytes(split, part)) if _has_other_state(split) else None,
+        value=lambda split: types[_state_bytes(split, part)],
         reason=lambda split: f"{_state_bytes(split, part):g} bytes a parameter",
     )
 
@@ -114,83 +93,91 @@ def _dtype_limit(part: str, types: Mapping[float, str]) -> Limit:
 
 
 BATCH = (
-    Flag("--use-tp-pp-dp-mapping", "", only(True, adjacent_stages),
-         "stages of a replica adjacent, replicas further apart"),
-    Flag("--micro-batch-size", "microbatch", "microbatch", "sequences that pass the pipeline together",
-         Values.number),
-    Flag("--global-batch-size", "batch", "batch", "{split.rounds} microbatches in each of {split.data} replicas",
-         Values.count),
+    Flag("--use-tp-pp-dp-mapping", "", True, "stages of a replica adjacent, replicas further apart",
+         needed=adjacent_stages),
+    Flag("--micro-batch-size", "microbatch", SAME, "sequences that pass the pipeline together", default=1),
+    Flag("--global-batch-size", "batch", SAME, "{split.rounds} microbatches in each of {split.data} replicas"),
     Flag("--nproc-per-node", "devices"),
-    Flag("--nnodes", "devices"),
+    Flag("--nnodes", "devices", default=1),
 )  # fmt: skip
 RECOMPUTE = (
-    Flag("--cpu-offloading-num-layers", "recompute",
-         lambda split: split.blocks - 1 if _offloads_blocks(split) else None,
-         "activations wait in the memory of the host, those of the last block on the device"),
-    Flag("--fine-grained-activation-offloading", "recompute",
-         only(True, lambda split: _offloads(split) and not _offloads_blocks(split)),
-         "activations wait in the memory of the host"),
-    Flag("--offload-modules", "recompute",
-         only(OFFLOADED, lambda split: _offloads(split) and not _offloads_blocks(split)),
-         "all that can: inside a dense MLP they stay on the device"),
-    Flag("--recompute-granularity", "recompute", _granularity,
-         lambda split: GRANULARITY.get(split.recompute[0], "parts of every block")),
-    Flag("--recompute-method", "recompute", only("uniform", _recomputes_all), "block by block"),
-    Flag("--recompute-num-layers", "recompute", only("1", _recomputes_all), "only the input of each block is kept"),
-    Flag("--recompute-modules", "recompute",
-         lambda split: _modules(split) if _granularity(split) == "selective" else None,
-         lambda split: (
-             "scores, softmax and dropout of attention" if split.recompute[0] == "selective"
-             else "the parts that are recomputed"
-         )),
+    Flag("--cpu-offloading-num-layers", "recompute", lambda split: split.blocks - 1,
+         "activations wait in the memory of the host, those of the last block on the device", needed=_offloads_blocks),
+    *when(
+        lambda split: _offloads(split) and not _offloads_blocks(split),
+        Flag("--fine-grained-activation-offloading", "recompute", True, "activations wait in the memory of the host"),
+        Flag("--offload-modules", "recompute", OFFLOADED, "all that can: inside a dense MLP they stay on the device"),
+    ),
+    *when(
+        lambda split: split.recompute[0] == "full",
+        Flag("--recompute-granularity", "recompute", "full", "every block runs its forward pass again"),
+        Flag("--recompute-method", "recompute", "uniform", "block by block"),
+        Flag("--recompute-num-layers", "recompute", "1", "only the input of each block is kept"),
+    ),
+    *when(
+        lambda split: split.recompute[0] == "selective",
+        Flag("--recompute-granularity", "recompute", "selective", "only what is cheap to compute again"),
+        Flag("--recompute-modules", "recompute", "core_attn", "scores, softmax and dropout of attention"),
+    ),
+    *when(
+        lambda split: split.recompute[0] not in ("none", "full", "selective") and not _offloads(split),
+        Flag("--recompute-granularity", "recompute", "selective", "parts of every block"),
+        Flag("--recompute-modules", "recompute", lambda split: split.recompute[0].replace(JOIN, " "),
+             "the parts that are recomputed"),
+    ),
     Flag("--recompute-activations", "recompute"),
 )  # fmt: skip
 PRECISION = (
-    Flag("--bf16", "precision", only(True, lambda split: split.precision != "fp32"),
-         "weights and activations in bf16, state in fp32"),
+    Flag("--bf16", "precision", True, "weights and activations in bf16, state in fp32",
+         needed=lambda split: split.precision != "fp32"),
     Flag("--fp16", "precision"),
-    Flag("--fp4-format", "precision", only("e2m1", lambda split: split.precision == "nvfp4"), "products in 4 bits"),
-    Flag("--fp4-recipe", "precision", only("nvfp4", lambda split: split.precision == "nvfp4"),
-         "a scale for every 16 values"),
-    Flag("--fp8-format", "precision", lambda split: FP8_RECIPES.get(split.precision, ("", None))[1],
-         lambda split: FP8_RECIPES[split.precision][2]),
-    Flag("--fp8-recipe", "precision", lambda split: FP8_RECIPES.get(split.precision, (None,))[0],
-         "the plan's {split.precision}", default="delayed"),
-    Flag("--fp8-param-gather", "",
-         only(True, lambda split: split.low_precision_weights and split.precision in FP8_RECIPES),
-         "weights are held and gathered in fp8"),
+    *when(
+        lambda split: split.precision == "nvfp4",
+        Flag("--fp4-format", "precision", "e2m1", "products in 4 bits"),
+        Flag("--fp4-recipe", "precision", "nvfp4", "a scale for every 16 values"),
+    ),
+    *when(
+        lambda split: split.precision in FP8_RECIPES,
+        Flag("--fp8-format", "precision", lambda split: FP8_RECIPES[split.precision][1],
+             lambda split: FP8_RECIPES[split.precision][2]),
+        Flag("--fp8-recipe", "precision", lambda split: FP8_RECIPES[split.precision][0],
+             "the plan's {split.precision}", default="delayed"),
+        Flag("--fp8-param-gather", "", lambda split: split.low_precision_weights or None,
+             "weights are held and gathered in fp8"),
+    ),
 )  # fmt: skip
 OPTIMIZER = (
-    Flag("--optimizer", "optimizer", "optimizer", "as planned", Values.value),
-    Flag("--sgd-momentum", "", only("0.0", lambda split: split.optimizer == "sgd"), "the plan keeps no momentum"),
-    Flag("--use-megatron-fsdp", "zero", only(True, lambda split: split.zero > 1), "ZeRO {split.zero}"),
-    Flag("--data-parallel-sharding-strategy", "zero",
-         lambda split: SHARDING[split.zero] if split.zero > 1 else None,
-         lambda split: (
-             "each replica keeps its share of state, " + ("gradients" if split.zero == 2 else "gradients and weights")
-         ), default="no_shard"),
-    Flag("--use-distributed-optimizer", "zero", only(True, lambda split: split.zero > 0),
-         lambda split: (
-             "ZeRO 1: each replica keeps its share of the state" if split.zero == 1 else "Megatron-FSDP needs it"
-         )),
-    Flag("--no-gradient-accumulation-fusion", "", only(True, lambda split: split.zero > 1),
-         "Megatron-FSDP needs it before Transformer Engine 2.10"),
-    Flag("--ckpt-format", "", only("fsdp_dtensor", lambda split: split.zero > 1),
-         "the one form of checkpoint that Megatron-FSDP writes"),
-    Flag("--num-distributed-optimizer-instances", "shards", above_one("shards"),
-         "{split.shards} groups of {split.shard} ranks shard state, and reduce over each other", Values.number),
-    Flag("--use-precision-aware-optimizer", "", only(True, _has_other_state),
-         "state in the types that the stack says"),
-    *(_dtype(part, name, types) for part, (name, types) in DTYPES.items()),
-    Flag("--overlap-grad-reduce", "", only(True, _overlaps), "the plan assumes overlapped synchronisation"),
-    Flag("--overlap-param-gather", "", only(True, lambda split: _overlaps(split) and split.zero > 0),
-         "the plan assumes overlapped synchronisation"),
-    Flag("--attention-backend", "attention",
-         lambda split: "unfused" if split.attention == "eager" else "flash",
-         lambda split: (
-             "the plan keeps the scores; auto may be faster and smaller" if split.attention == "eager"
-             else "scores never leave the chip"
-         ), lambda values, name: BACKENDS.get(values.value(name) or "auto", "fused")),
+    Flag("--optimizer", "optimizer", SAME, "as planned", Values.value),
+    Flag("--sgd-momentum", "", "0.0", "the plan keeps no momentum", needed=lambda split: split.optimizer == "sgd"),
+    Flag("--use-distributed-optimizer", "zero", True, "ZeRO 1: each replica keeps its share of the state",
+         needed=lambda split: split.zero == 1),
+    *when(
+        above_one("zero"),
+        Flag("--use-megatron-fsdp", "zero", True, "ZeRO {split.zero}"),
+        Flag("--data-parallel-sharding-strategy", "zero", SHARDING,
+             lambda split: f"each replica keeps its share of state, gradients{' and weights' * (split.zero == 3)}",
+             with_others, default="no_shard"),
+        Flag("--use-distributed-optimizer", "zero", True, "Megatron-FSDP needs it"),
+        Flag("--no-gradient-accumulation-fusion", "", True, "Megatron-FSDP needs it before Transformer Engine 2.10"),
+        Flag("--ckpt-format", "", "fsdp_dtensor", "the one form of checkpoint that Megatron-FSDP writes"),
+    ),
+    Flag("--num-distributed-optimizer-instances", "shards", SAME,
+         "{split.shards} groups of {split.shard} ranks shard state, and reduce over each other", default=1,
+         needed=above_one("shards")),
+    *when(
+        _has_other_state,
+        Flag("--use-precision-aware-optimizer", "", True, "state in the types that the stack says"),
+        *(_dtype(part, name, types) for part, (name, types) in DTYPES.items()),
+    ),
+    *when(
+        lambda split: split.hides_synchronisation and split.data > 1,
+        Flag("--overlap-grad-reduce", "", True, "the plan assumes overlapped synchronisation"),
+        Flag("--overlap-param-gather", "", lambda split: split.zero > 0 or None,
+             "the plan assumes overlapped synchronisation"),
+    ),
+    Flag("--attention-backend", "attention", {"eager": "unfused", "fused": "flash"},
+         {"eager": "the plan keeps the scores; auto may be faster and smaller", "fused": "scores never leave the chip"},
+         lambda values, name: BACKENDS.get(values.value(name) or "auto", "fused")),
 )  # fmt: skip
 LIMITS = (
     Limit(is_not_there, "Megatron-LM cannot run this plan", lambda split: NOT_THERE[split.model]),
@@ -248,19 +235,16 @@ def _precision(values: Values) -> str:
 def _together(values: Values) -> dict[str, Any]:
     """What several flags state together."""
     offloads = values.count("--cpu-offloading-num-layers") or "--fine-grained-activation-offloading" in values
-    ranks, nodes = values.count("--nproc-per-node"), values.number("--nnodes")
-    experts, contexts = (values.number(f"--{axis}-parallel-size") for axis in ("expert-model", "context"))
-    is_fp16 = "--fp16" in values and not {"--fp4-format", "--fp8-format"} & set(values.stated)
-    sizes = stated_sizes(values)
+    ranks, sizes = values.count("--nproc-per-node"), stated_sizes(values)
+    is_fp16 = "--fp16" in values and _precision(values) == "bf16"
+    require_priced_groups(values)
     return {
         **{f"sizes.{size}": number for size, number in sizes.items()},
         **stated_stages(values),
         "model": stated_model(values, sizes),
         "recompute": with_offload(_recompute(values)) if offloads else _recompute(values),
         "zero": _zero(values),
-        "context_way": context_way(values) if contexts > 1 else None,
-        "expert_tensor": values.count("--expert-tensor-parallel-size") if experts > 1 else None,
-        "devices": None if ranks is None else ranks * nodes,
+        "devices": None if ranks is None else ranks * values.required("--nnodes"),
         "precision": _precision(values),
         "assumed": ("fp16 is priced as bf16: both have two bytes",) if is_fp16 else (),
     }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from phaze.export.flag import Condition, Flag, Text, only
+from phaze.export.flag import SAME, Condition, Flag, when, with_others
 from phaze.export.source import Split
 from phaze.export.values import Values
 
@@ -40,14 +40,6 @@ LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
         "deepseek-v3": {**LATENT, "experts": 256, "dense_layers": 3, "groups": 8, "active_groups": 4},
         "kimi-k2": {**LATENT, "experts": 384, "dense_layers": 1},
     }
-)
-# Multi-head latent attention as published: ranks of the compressed queries, keys and values, widths of a head.
-LATENT_ATTENTION = (
-    ("--q-lora-rank", "1536"),
-    ("--kv-lora-rank", "512"),
-    ("--qk-head-dim", "128"),
-    ("--qk-pos-emb-head-dim", "64"),
-    ("--v-head-dim", "128"),
 )
 SPLIT_EXPERTS = "its experts are split by tensor parallelism alone, expert 1"
 NOT_THERE: Mapping[str, str] = MappingProxyType(
@@ -87,21 +79,31 @@ def is_not_there(split: Split) -> bool:
     return split.model in NOT_THERE and not shares_experts
 
 
-def _llama(condition: Callable[[dict[str, int]], Any] = lambda sizes: True) -> Condition:
+def _llama(condition: Callable[[Mapping[str, int]], Any]) -> Condition:
     """Whether the model is of the llama kind and its sizes meet a condition."""
     return lambda split: split.model in LLAMAS and bool(condition(sizes_of(split)))
 
 
-def _mixture(condition: Callable[[dict[str, int]], Any]) -> Condition:
-    return _llama(lambda sizes: "experts" in sizes and condition(sizes))
+def _has(*names: str) -> Condition:
+    """Whether the model is of the llama kind and has sizes that are not 0."""
+    return _llama(lambda sizes: all(sizes.get(name) for name in names))
 
 
-def _switch(name: str, reason: str, needed: Condition, field: str = "") -> Flag:
-    return Flag(name, field, only(True, needed), reason)
+def _lacks(name: str, usual: int) -> Condition:
+    return _llama(lambda sizes: not sizes.get(name, usual))
 
 
-def _size(name: str, size: str, reason: Text = "of the model", needed: Condition = lambda split: True) -> Flag:
-    return Flag(name, f"sizes.{size}", lambda split: sizes_of(split).get(size) if needed(split) else None, reason)
+def _shares_keys(sizes: Mapping[str, int]) -> bool:
+    return sizes.get("kv_heads", sizes.get("heads")) != sizes.get("heads")
+
+
+def _widens_heads(sizes: Mapping[str, int]) -> bool:
+    return sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden"))
+
+
+def _layers_with_experts(split: Split) -> str:
+    sizes = sizes_of(split)
+    return f"'([0]*{sizes['dense_layers']}+[1]*{sizes['layers'] - sizes['dense_layers']})'"
 
 
 def _perceptron(split: Split) -> int | None:
@@ -110,83 +112,82 @@ def _perceptron(split: Split) -> int | None:
     return sizes.get("mlp", sizes.get("expert_mlp"))
 
 
-def _layers_with_experts(split: Split) -> str | None:
-    sizes = sizes_of(split)
-    if not sizes.get("dense_layers"):
-        return None
-    return f"'([0]*{sizes['dense_layers']}+[1]*{sizes['layers'] - sizes['dense_layers']})'"
+def _size(name: str, size: str, reason: str = "of the model", needed: Condition = lambda split: True) -> Flag:
+    """A flag that states a size of the model, where it has it."""
+    return Flag(name, f"sizes.{size}", lambda split: sizes_of(split).get(size), reason, with_others, needed=needed)
 
 
-def _shares_keys(sizes: Mapping[str, int]) -> bool:
-    return sizes.get("kv_heads", sizes.get("heads")) != sizes.get("heads")
-
-
-def _positions(split: Split) -> int | None:
-    return None if split.sequence is None else max(split.sequence, sizes_of(split).get("positions", 0))
-
-
-MIXTURE = _mixture(lambda sizes: True)
-LATENT_MIXTURE = _mixture(lambda sizes: sizes.get("latent"))
-GROUPED = _mixture(lambda sizes: sizes.get("groups", 1) > 1)
-GATED, UNGATED = _llama(lambda sizes: sizes.get("gated", 1)), _llama(lambda sizes: not sizes.get("gated", 1))
-LAYER_NORM = _llama(lambda sizes: sizes.get("layer_norm"))
-ATTENTION = (
+IS_LLAMA, HAS_LAYER_NORM = _llama(lambda sizes: True), _has("layer_norm")
+SIZES = (
     _size("--num-layers", "layers"),
     _size("--hidden-size", "hidden"),
     _size("--num-attention-heads", "heads"),
     Flag("--ffn-hidden-size", "sizes.mlp", _perceptron, "of the model"),
     Flag("--vocab-size", "sizes.vocabulary"),
-    _switch("--group-query-attention", "heads share keys and values", _llama(_shares_keys), "model"),
+    Flag("--group-query-attention", "model", True, "heads share keys and values", needed=_llama(_shares_keys)),
     _size("--num-query-groups", "kv_heads", needed=_llama(_shares_keys)),
-    _size("--kv-channels", "head_dim", "size of a head",
-          _llama(lambda sizes: sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden")))),
+    _size("--kv-channels", "head_dim", "size of a head", _llama(_widens_heads)),
 )  # fmt: skip
 BLOCKS = (
-    _switch("--swiglu", "gated MLP", GATED, "model"),
-    _switch("--squared-relu", "no gate", UNGATED, "model"),
-    Flag("--normalization", "model",
-         lambda split: "LayerNorm" if LAYER_NORM(split) else "RMSNorm" if split.model in LLAMAS else None,
-         lambda split: "of the model; priced as RMSNorm" if LAYER_NORM(split) else "of the model"),
-    _switch("--apply-layernorm-1p", "of the model", LAYER_NORM),
-    Flag("--rotary-percent", "", only("0.5", LAYER_NORM), "of the model; priced as on whole heads"),
-    _switch("--qk-layernorm", "norms of queries and keys", _llama(lambda sizes: sizes.get("qk_norm"))),
-    Flag("--position-embedding-type", "model", only("rope", _llama()), "rotary positions"),
-    _switch("--disable-bias-linear", "of the model", _llama()),
-    Flag("--attention-dropout", "", only("0.0", _llama()), "the model has no dropout"),
-    Flag("--hidden-dropout", "", only("0.0", _llama()), "the model has no dropout"),
-    Flag("--rotary-base", "", lambda split: sizes_of(split).get("rotary_base"), "of the model"),
-    _switch("--multi-latent-attention", "of the model", _llama(lambda sizes: sizes.get("latent"))),
-    *(
-        Flag(name, "", only(value, _llama(lambda sizes: sizes.get("latent"))), "of the model")
-        for name, value in LATENT_ATTENTION
+    Flag("--swiglu", "model", True, "gated MLP", needed=_llama(lambda sizes: sizes.get("gated", 1))),
+    Flag("--squared-relu", "model", True, "no gate", needed=_lacks("gated", 1)),
+    *when(
+        HAS_LAYER_NORM,
+        Flag("--normalization", "model", "LayerNorm", "of the model; priced as RMSNorm"),
+        Flag("--apply-layernorm-1p", "", True, "of the model"),
+        Flag("--rotary-percent", "", "0.5", "of the model; priced as on whole heads"),
     ),
-)  # fmt: skip
+    Flag("--normalization", "model", "RMSNorm", "of the model", needed=_lacks("layer_norm", 0)),
+    Flag("--qk-layernorm", "", True, "norms of queries and keys", needed=_has("qk_norm")),
+    *when(
+        IS_LLAMA,
+        Flag("--position-embedding-type", "model", "rope", "rotary positions"),
+        Flag("--disable-bias-linear", "", True, "of the model"),
+        Flag("--attention-dropout", "", "0.0", "the model has no dropout"),
+        Flag("--hidden-dropout", "", "0.0", "the model has no dropout"),
+        Flag("--rotary-base", "", lambda split: sizes_of(split).get("rotary_base"), "of the model"),
+    ),
+    # Multi-head latent attention as published: ranks of the compressed queries, keys and values, widths of a head.
+    *when(
+        _has("latent"),
+        Flag("--multi-latent-attention", "", True, "of the model"),
+        Flag("--q-lora-rank", "", "1536", "of the model"),
+        Flag("--kv-lora-rank", "", "512", "of the model"),
+        Flag("--qk-head-dim", "", "128", "of the model"),
+        Flag("--qk-pos-emb-head-dim", "", "64", "of the model"),
+        Flag("--v-head-dim", "", "128", "of the model"),
+    ),
+)
 EXPERTS = (
-    _size("--num-experts", "experts", needed=_llama()),
-    _size("--moe-router-topk", "active", "experts of a token", MIXTURE),
-    _size("--moe-ffn-hidden-size", "expert_mlp", "width of an expert", MIXTURE),
-    _size("--moe-shared-expert-intermediate-size", "shared_mlp",
-          needed=_mixture(lambda sizes: sizes.get("shared_mlp"))),
-    Flag("--moe-layer-freq", "sizes.dense_layers",
-         lambda split: _layers_with_experts(split) if MIXTURE(split) else None,
-         "the first layers have no experts"),
-    Flag("--moe-router-score-function", "", only("sigmoid", LATENT_MIXTURE), "of the model"),
-    _switch("--moe-router-enable-expert-bias", "of the model", LATENT_MIXTURE),
-    Flag("--moe-router-num-groups", "", lambda split: sizes_of(split)["groups"] if GROUPED(split) else None,
-         "groups of experts"),
-    Flag("--moe-router-group-topk", "", lambda split: sizes_of(split)["active_groups"] if GROUPED(split) else None,
-         "groups of a token"),
+    *when(
+        _has("experts"),
+        _size("--num-experts", "experts"),
+        _size("--moe-router-topk", "active", "experts of a token"),
+        _size("--moe-ffn-hidden-size", "expert_mlp", "width of an expert"),
+    ),
+    _size("--moe-shared-expert-intermediate-size", "shared_mlp", needed=_has("experts", "shared_mlp")),
+    Flag("--moe-layer-freq", "sizes.dense_layers", _layers_with_experts, "the first layers have no experts",
+         needed=_has("experts", "dense_layers")),
+    *when(
+        _has("experts", "latent"),
+        Flag("--moe-router-score-function", "", "sigmoid", "of the model"),
+        Flag("--moe-router-enable-expert-bias", "", True, "of the model"),
+    ),
+    *when(
+        _llama(lambda sizes: "experts" in sizes and sizes.get("groups", 1) > 1),
+        Flag("--moe-router-num-groups", "", lambda split: sizes_of(split)["groups"], "groups of experts"),
+        Flag("--moe-router-group-topk", "", lambda split: sizes_of(split)["active_groups"], "groups of a token"),
+    ),
 )  # fmt: skip
 MODEL = (
-    *ATTENTION,
+    *SIZES,
     *BLOCKS,
     *EXPERTS,
-    _switch(
-        "--untie-embeddings-and-output-weights", "of the model", _llama(lambda sizes: not sizes.get("tied", 0)), "model"
-    ),
-    Flag("--seq-length", "sequence", "sequence", "positions of a sequence", Values.count),
-    Flag("--max-position-embeddings", "", _positions, "positions that the model knows"),
-)
+    Flag("--untie-embeddings-and-output-weights", "model", True, "of the model", needed=_lacks("tied", 0)),
+    Flag("--seq-length", "sequence", SAME, "positions of a sequence"),
+    Flag("--max-position-embeddings", "", lambda split: max(split.sequence, sizes_of(split).get("positions", 0)),
+         "positions that the model knows", needed=lambda split: split.sequence is not None),
+)  # fmt: skip
 """Sizes and kind of the model."""
 
 

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.export.flag import Flag, Limit
+from phaze.export.flag import SAME, Flag, Limit
 from phaze.export.launch import stages_of
 from phaze.export.megatron_model import BERT, SCRIPTS
 from phaze.export.source import Split
@@ -61,9 +61,9 @@ def _layout_reason(split: Split) -> str:
 
 
 PIPELINE = (
-    Flag("--pipeline-model-parallel-size", "pipeline", "pipeline",
-         lambda split: "no pipeline" if split.pipeline == 1 else "stages of a replica", Values.number),
-    Flag(LAYOUT, "blocks", lambda split: f'"{layout(split)}"' if _needs_layout(split) else None, _layout_reason),
+    Flag("--pipeline-model-parallel-size", "pipeline", SAME,
+         lambda split: "no pipeline" if split.pipeline == 1 else "stages of a replica", default=1),
+    Flag(LAYOUT, "blocks", lambda split: f'"{layout(split)}"', _layout_reason, needed=_needs_layout),
     Flag("--num-virtual-stages-per-pipeline-rank", "chunks"),
     Flag(PART, "chunks"),
     Flag(FIRST, "blocks"),

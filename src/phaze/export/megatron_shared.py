@@ -6,7 +6,7 @@ Without ``--expert-tensor-parallel-size`` experts are split as the tensor degree
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from phaze.export.flag import Flag, Limit, above_one, only, our_word
+from phaze.export.flag import SAME, Flag, Limit, above_one, when
 from phaze.export.megatron_model import has_experts
 from phaze.export.source import Split
 from phaze.export.values import Values
@@ -29,41 +29,42 @@ def _hides_exchange(split: Split) -> bool:
 
 
 SHARED = (
-    Flag("--tensor-model-parallel-size", "tensor", "tensor", "width of a tensor group", Values.number),
-    Flag("--sequence-parallel", "sequence_parallel",
-         only(True, lambda split: split.sequence_parallel and split.tensor > 1),
-         "norms and dropout split over the tensor group too", lambda values, name: name in values),
-    Flag("--context-parallel-size", "context", above_one("context"), "ranks that share a sequence", Values.degree),
-    Flag("--cp-comm-type", "context_way",
-         lambda split: COMM_TYPES[split.context_way] if split.context > 1 else None,
-         lambda split: (
-             "heads are exchanged among the nearest, keys come round among groups"
-             if split.context_way == "hierarchical" else "how they share it, as planned"
-         ), default="p2p"),
-    Flag(GROUPS, "context_way",
-         lambda split: (
-             " ".join(map(str, hierarchy(split.context)))
-             if split.context > 1 and split.context_way == "hierarchical" else None
-         ), "ranks of a group, and groups"),
-    Flag("--expert-model-parallel-size", "expert", lambda split: split.expert if has_experts(split) else None,
-         "ranks that experts are distributed over", Values.degree),
-    Flag("--expert-tensor-parallel-size", "expert_tensor",
-         lambda split: split.expert_tensor if has_experts(split) else None, "ranks that share one expert"),
-    Flag("--moe-grouped-gemm", "expert", only(True, has_experts), "the experts of a rank as one product"),
-    Flag("--moe-token-dispatcher-type", "",
-         lambda split: None if not has_experts(split) else "flex" if split.deduplicated_exchange else "alltoall",
-         lambda split: (
-             "a token is sent to a node once, as planned" if split.deduplicated_exchange
-             else "rows go straight to their experts, as planned"
-         )),
-    Flag("--moe-flex-dispatcher-backend", "",
-         only("deepep", lambda split: has_experts(split) and split.deduplicated_exchange), "the same"),
-    Flag("--overlap-moe-expert-parallel-comm", "", only(True, _hides_exchange),
-         "the plan assumes overlapped exchanges"),
-    Flag("--delay-wgrad-compute", "", only(True, _hides_exchange), "weight gradients run behind exchanges"),
-    Flag("--moe-shared-expert-overlap", "",
-         only(True, lambda s: has_experts(s) and s.overlaps_shared_experts and not _hides_exchange(s)),
-         "exchanges overlap shared experts"),
+    Flag("--tensor-model-parallel-size", "tensor", SAME, "width of a tensor group", default=1),
+    Flag("--sequence-parallel", "sequence_parallel", True, "norms and dropout split over the tensor group too",
+         lambda values, name: name in values, needed=lambda split: split.sequence_parallel and split.tensor > 1),
+    *when(
+        above_one("context"),
+        Flag("--context-parallel-size", "context", SAME, "ranks that share a sequence", default=1),
+        Flag("--cp-comm-type", "context_way", COMM_TYPES,
+             lambda split: (
+                 "heads are exchanged among the nearest, keys come round among groups"
+                 if split.context_way == "hierarchical" else "how they share it, as planned"
+             ), default="p2p"),
+    ),
+    Flag(GROUPS, "context_way", lambda split: " ".join(map(str, hierarchy(split.context))),
+         "ranks of a group, and groups",
+         needed=lambda split: split.context > 1 and split.context_way == "hierarchical"),
+    *when(
+        has_experts,
+        Flag("--expert-model-parallel-size", "expert", SAME, "ranks that experts are distributed over", default=1),
+        Flag("--expert-tensor-parallel-size", "expert_tensor", SAME, "ranks that share one expert"),
+        Flag("--moe-grouped-gemm", "expert", True, "the experts of a rank as one product"),
+        Flag("--moe-token-dispatcher-type", "",
+             lambda split: "flex" if split.deduplicated_exchange else "alltoall",
+             lambda split: (
+                 "a token is sent to a node once, as planned" if split.deduplicated_exchange
+                 else "rows go straight to their experts, as planned"
+             )),
+    ),
+    Flag("--moe-flex-dispatcher-backend", "", "deepep", "the same",
+         needed=lambda split: has_experts(split) and split.deduplicated_exchange),
+    *when(
+        _hides_exchange,
+        Flag("--overlap-moe-expert-parallel-comm", "", True, "the plan assumes overlapped exchanges"),
+        Flag("--delay-wgrad-compute", "", True, "weight gradients run behind exchanges"),
+    ),
+    Flag("--moe-shared-expert-overlap", "", True, "exchanges overlap shared experts",
+         needed=lambda s: has_experts(s) and s.overlaps_shared_experts and not _hides_exchange(s)),
 )  # fmt: skip
 SHARED_LIMITS = (
     Limit(lambda split: has_experts(split) and split.tensor > 1 and not split.sequence_parallel,
@@ -79,12 +80,10 @@ SHARED_LIMITS = (
 )  # fmt: skip
 
 
-def context_way(values: Values) -> str:
-    """How ranks share a sequence; of a hierarchy only the one that is priced."""
-    way = our_word(COMM_TYPES, "priced way")(values, "--cp-comm-type")
-    if way == "hierarchical":
-        degrees = hierarchy(values.number("--context-parallel-size"))
-        sizes, priced = values.words(GROUPS), [str(degree) for degree in degrees]
-        if list(sizes) != priced:
-            raise values.fault(GROUPS, f"'{' '.join(sizes)}' is not priced", f"phaze prices {' '.join(priced)}")
-    return way
+def require_priced_groups(values: Values) -> None:
+    """Refuse a hierarchy of ranks that share a sequence other than the one that is priced."""
+    degree = values.required("--context-parallel-size")
+    if degree > 1 and values.word("--cp-comm-type") == COMM_TYPES["hierarchical"]:
+        sizes, priced = " ".join(values.words(GROUPS)), " ".join(map(str, hierarchy(degree)))
+        if sizes != priced:
+            raise values.fault(GROUPS, f"'{sizes}' is not priced", f"phaze prices {priced}")

@@ -17,6 +17,7 @@ from phaze.graph.family import check_sizes
 from phaze.graph.ir import Model
 from phaze.graph.zoo import ZOO
 from phaze.hardware.bundled import preset_names
+from phaze.hardware.cluster import Cluster
 from phaze.hardware.stack import Stack, StateBytes
 
 if TYPE_CHECKING:
@@ -124,69 +125,66 @@ def cut(model: Model, stages: Sequence[Mapping[str, Any]], name: str) -> tuple[t
     return tuple(found)
 
 
-def _known(model: str) -> dict[str, int]:
+def _listed_sizes(model: str) -> dict[str, int]:
+    """The sizes that phaze lists of a named model."""
     if model not in ZOO:
         return {}
     entry = ZOO[model]
-    known = {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
-    return known if entry.positions is None else {**known, "positions": entry.positions}
+    sizes = {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+    return sizes if entry.positions is None else {**sizes, "positions": entry.positions}
 
 
-def _exchanged(stack: Stack) -> dict[str, Any]:
-    """How a stack exchanges the tokens of experts."""
-    names = ("deduplicated_exchange", "hidden_exchange", "overlaps_shared_experts")
-    return {name: getattr(stack, name) for name in names}
+def _planned_fields(plan: Mapping[str, Any], model: Model, name: str) -> dict[str, Any]:
+    """How a plan splits the model."""
+    stages, shared = plan["stages"], ("chunks", "context", "expert", "expert_tensor")
+    return {
+        **{degree: plan[degree] for degree in ("tensor", "pipeline", "data")},
+        **{degree: int(plan.get(degree, 1)) for degree in shared},
+        "shard": int(plan.get("shard", 0)),
+        "family": str(plan.get("family") or ""),
+        "order": str(plan.get("order", "")),
+        "recompute": tuple(stage["recompute"] for stage in stages),
+        "devices": tuple(stage["devices"] for stage in stages),
+        "stages": cut(model, stages, name),
+        "context_way": model.context_way or "ring",
+    }
 
 
-def _bundled(stack: Stack) -> str:
-    """The name of a stack that is bundled; a file of the user's own describes what the user runs."""
-    return stack.name if stack.name in preset_names("stacks") else ""
+def _machine_fields(stack: Stack, cluster: Cluster) -> dict[str, Any]:
+    """What a plan assumes of the software and the network; a stack of the user's own describes what the user runs."""
+    same = ("low_precision_weights", "state", "deduplicated_exchange", "hidden_exchange", "overlaps_shared_experts")
+    return {
+        **{name: getattr(stack, name) for name in same},
+        "hides_synchronisation": stack.hidden_synchronisation > 0,
+        "stack": stack.name if stack.name in preset_names("stacks") else "",
+        "node": cluster.levels[0].size,
+    }
 
 
-def searched_split(task: "ModelTask", found: Mapping[str, Any], study: "StudyFile", chip: str) -> Split:
+def searched_split(task: "ModelTask", answer: Mapping[str, Any], study: "StudyFile", chip: str) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     from phaze.search.reference import way_of
 
-    plan = found["plan"]
-    way = way_of(task, found)
+    way = way_of(task, answer)
     if way is None:
         raise InputError(task.name, "its configuration is none of the study's", "search again")
-    graph = task.graphs[way.graph]
-    table = next(one for one in study.tables() if one.name == task.name)
-    known = _known(task.name)
-    job = task.training
+    graph, job = task.graphs[way.graph], task.training
+    table = next(table for table in study.tables() if table.name == task.name)
+    sizes = _listed_sizes(task.name)
     return Split(
         model=task.name,
         chip=chip,
-        tensor=plan["tensor"],
-        pipeline=plan["pipeline"],
-        data=plan["data"],
-        chunks=int(plan.get("chunks", 1)),
-        family=str(plan.get("family") or ""),
-        microbatch=found["microbatch"],
-        batch=task.training.batch,
-        sequence=table.sequence or known.get("sequence"),
-        sequence_parallel=bool(found.get("sequence_parallel", study.training.sequence_parallel)),
-        optimizer=task.training.optimizer,
+        microbatch=answer["microbatch"],
+        batch=job.batch,
+        sequence=table.sequence or sizes.get("sequence"),
+        sequence_parallel=bool(answer.get("sequence_parallel", study.training.sequence_parallel)),
+        optimizer=job.optimizer,
         precision=job.precision,
-        zero=int(found["zero"]),
-        order=str(plan.get("order", "")),
+        zero=int(answer["zero"]),
         attention=graph.attention,
-        hides_synchronisation=job.machine.stack.hidden_synchronisation > 0,
-        recompute=tuple(stage["recompute"] for stage in plan["stages"]),
-        devices=tuple(stage["devices"] for stage in plan["stages"]),
-        stages=cut(graph.model, plan["stages"], task.name),
-        sizes=known,
-        context=int(plan.get("context", 1)),
-        expert=int(plan.get("expert", 1)),
-        expert_tensor=int(plan.get("expert_tensor", 1)),
-        low_precision_weights=job.machine.stack.low_precision_weights,
-        shard=int(plan.get("shard", 0)),
-        state=job.machine.stack.state,
-        context_way=graph.model.context_way or "ring",
-        stack=_bundled(job.machine.stack),
-        node=job.machine.cluster.levels[0].size,
-        **_exchanged(job.machine.stack),
+        sizes=sizes,
+        **_planned_fields(answer["plan"], graph.model, task.name),
+        **_machine_fields(job.machine.stack, job.machine.cluster),
     )
 
 
@@ -195,17 +193,12 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
     if document.get("sequence") == 1:
         raise InputError(opened.model.name, "the model has no sequence, and what these frameworks train has one")
     job, model = opened.job, opened.model
-    sizes = _known(model.name)
+    sizes = _listed_sizes(model.name)
     if job.family is not None and job.sizes is not None:
         sizes = {key: int(value) for key, value in check_sizes(job.family, job.sizes).items()}
     return Split(
         model=job.family or model.name,
         chip=opened.setting.chip.name,
-        tensor=document["tensor"],
-        pipeline=document["pipeline"],
-        data=document["data"],
-        chunks=int(document.get("chunks", 1)),
-        family=str(document.get("family") or ""),
         microbatch=document["microbatch"],
         batch=job.batch,
         sequence=model.sequence,
@@ -213,21 +206,8 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         optimizer=job.optimizer,
         precision=job.precision,
         zero=job.zero,
-        order=str(document.get("order", "")),
         attention=job.attention,
-        hides_synchronisation=opened.setting.stack.hidden_synchronisation > 0,
-        recompute=tuple(stage["recompute"] for stage in document["stages"]),
-        devices=tuple(stage["devices"] for stage in document["stages"]),
-        stages=cut(model, document["stages"], model.name),
         sizes=sizes,
-        context=int(document.get("context", 1)),
-        expert=int(document.get("expert", 1)),
-        expert_tensor=int(document.get("expert_tensor", 1)),
-        low_precision_weights=opened.setting.stack.low_precision_weights,
-        shard=int(document.get("shard", 0)),
-        state=opened.setting.stack.state,
-        context_way=model.context_way or "ring",
-        stack=_bundled(opened.setting.stack),
-        node=opened.setting.cluster.levels[0].size,
-        **_exchanged(opened.setting.stack),
+        **_planned_fields(document, model, model.name),
+        **_machine_fields(opened.setting.stack, opened.setting.cluster),
     )

@@ -10,11 +10,12 @@ there is a pipeline. ``tests/export/against_releases.py`` has every kind of job 
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 from phaze import __version__
 from phaze.documents import parse
-from phaze.export.flag import Condition, Flag, Framework, Line, above_one, only, our_word
+from phaze.export.flag import SAME, Condition, Flag, Framework, Line, above_one, when, with_others
 from phaze.export.launch import stages_of
 from phaze.export.notation import aligned, dotted, not_as_planned, tables_of, toml_value
 from phaze.export.source import Split
@@ -25,7 +26,6 @@ from phaze.export.torchtitan_limits import (
     FOLDED,
     LIMITS,
     MIXTURES,
-    RECOMPUTED,
     ROTATED,
     SCHEDULES,
     VERSION,
@@ -35,6 +35,17 @@ from phaze.export.values import Values
 from phaze.graph.saved.modes import ALTERNATE
 from phaze.hardware.stack import SPLIT_FAMILIES
 
+IN_TURN = "one forward and one backward in turn"
+SCHEDULE_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "gpipe": "all forwards, then all backwards",
+        "1f1b": IN_TURN,
+        "interleaved": IN_TURN,
+        "zb-interleaved": "gradients of weights fill the bubble; blocks must not be compiled",
+        "zb-v": "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
+        "dualpipe-v": "forward and backward of two chunks in turn; blocks must not be compiled",
+    }
+)
 RESHARDS = ("default", "always", "never")
 
 
@@ -55,10 +66,6 @@ def module_names(split: Split) -> list[list[str]]:
     return parts
 
 
-def _pipelined(split: Split) -> bool:
-    return split.pipeline > 1
-
-
 def _in_recipe(recipe: str) -> Condition:
     return lambda split: split.precision == recipe
 
@@ -68,106 +75,105 @@ def _grouped(split: Split) -> bool:
     return split.precision == "mxfp8" and kind_of(split) in MIXTURES
 
 
-def _converters(split: Split) -> list[str] | None:
-    if split.precision not in CONVERTERS:
-        return None
+def _converters(split: Split) -> list[str]:
     return [CONVERTERS[split.precision][0], *(["quantize.grouped_mm.mx"] if _grouped(split) else [])]
 
 
-def _flavour_reason(split: Split) -> str:
-    return f"{split.model}'s sizes" + ("" if split.model in FLAVOURS else f", which {MODULE}.py adds")
+def _without_flavour(split: Split) -> bool:
+    return split.model not in FLAVOURS
+
+
+def _local_batch(split: Split) -> int:
+    return split.batch // split.data if split.pipeline > 1 else split.microbatch
 
 
 def _local_batch_reason(split: Split) -> str:
-    return f"{split.rounds} microbatches of {split.microbatch}" if _pipelined(split) else "one microbatch at a time"
+    return f"{split.rounds} microbatches of {split.microbatch}" if split.pipeline > 1 else "one microbatch at a time"
 
 
-def _replicate_reason(split: Split) -> str:
-    if split.zero == 0:
-        return "replicas, each with the whole state"
-    return "no replication" if split.shards == 1 else "groups that shard state, one a replica of the others"
-
-
-MODEL = (
-    Flag("model.name", "model", kind_of, "its model of this kind", default="llama3"),
-    Flag("model.flavor", "model", lambda split: FLAVOURS.get(split.model, ("", FLAVOUR))[1], _flavour_reason,
-         default="debugmodel"),
-    Flag("model.converters", "precision", _converters, lambda split: CONVERTERS[split.precision][1], default=[]),
-)  # fmt: skip
 TRAINING = (
-    Flag("training.local_batch_size", "microbatch",
-         lambda split: split.batch // split.data if _pipelined(split) else split.microbatch, _local_batch_reason,
-         default=8),
-    Flag("training.global_batch_size", "batch", "batch", "sequences in a batch", default=-1),
-    Flag("training.mixed_precision_param", "precision", only("float32", lambda split: split.precision == "fp32"),
-         "as planned", default="bfloat16"),
-    Flag("training.seq_len", "sequence", "sequence", "positions of a sequence", Values.count, default=2048),
+    Flag("model.name", "model", kind_of, "its model of this kind", default="llama3"),
+    Flag("model.flavor", "model", lambda split: FLAVOURS.get(split.model, ("", FLAVOUR))[1],
+         lambda split: f"{split.model}'s sizes" + f", which {MODULE}.py adds" * _without_flavour(split),
+         default="debugmodel"),
+    Flag("model.converters", "precision", _converters, lambda split: CONVERTERS[split.precision][1], default=[],
+         needed=lambda split: split.precision in CONVERTERS),
+    Flag("training.local_batch_size", "microbatch", _local_batch, _local_batch_reason, default=8),
+    Flag("training.global_batch_size", "batch", SAME, "sequences in a batch", Values.open_count, default=-1),
+    Flag("training.mixed_precision_param", "precision", "float32", "as planned", default="bfloat16",
+         needed=_in_recipe("fp32")),
+    Flag("training.seq_len", "sequence", SAME, "positions of a sequence", default=2048),
+    Flag("parallelism.tensor_parallel_degree", "tensor", SAME, "width of a tensor group, sequence parallel", default=1),
 )  # fmt: skip
-PARALLELISM = (
-    Flag("parallelism.tensor_parallel_degree", "tensor", "tensor", "width of a tensor group, sequence parallel",
-         Values.count, default=1),
-    Flag("parallelism.data_parallel_replicate_degree", "shards",
-         lambda split: split.data if split.zero == 0 else split.shards, _replicate_reason, default=1),
-    Flag("parallelism.data_parallel_shard_degree", "devices",
-         lambda split: 1 if split.zero == 0 else split.data // split.shards,
-         lambda split: "no sharding" if split.zero == 0 else f"replicas, nearest to ZeRO {split.zero}", default=-1),
-    Flag("parallelism.fsdp_reshard_after_forward", "zero",
-         lambda split: None if split.zero == 0 else "never" if split.zero < 3 else "always",
+REPLICATION = when(
+    lambda split: split.zero == 0,
+    Flag("parallelism.data_parallel_replicate_degree", "shards", lambda split: split.data,
+         "replicas, each with the whole state", default=1),
+    Flag("parallelism.data_parallel_shard_degree", "devices", 1, "no sharding", default=-1),
+)  # fmt: skip
+SHARDING = when(
+    lambda split: split.zero > 0,
+    Flag("parallelism.data_parallel_replicate_degree", "shards", lambda split: split.shards,
+         lambda split: (
+             "no replication" if split.shards == 1 else "groups that shard state, one a replica of the others"
+         ),
+         default=1),
+    Flag("parallelism.data_parallel_shard_degree", "devices", lambda split: split.data // split.shards,
+         "replicas, nearest to ZeRO {split.zero}", default=-1),
+    Flag("parallelism.fsdp_reshard_after_forward", "zero", lambda split: "never" if split.zero < 3 else "always",
          lambda split: "weights stay gathered through the step" if split.zero < 3 else "as ZeRO 3",
          default="default"),
-    Flag("parallelism.context_parallel_degree", "context", above_one("context"), "ranks that share a sequence",
-         Values.degree, default=1),
-    Flag("parallelism.context_parallel_rotate_method", "context_way",
-         lambda split: ROTATED[split.context_way] if split.context > 1 else None, "{split.context_way}",
-         default="allgather"),
-    Flag("parallelism.expert_parallel_degree", "expert", above_one("expert"),
-         "ranks that experts are distributed over", Values.degree, default=1),
-    Flag("parallelism.expert_tensor_parallel_degree", "expert_tensor",
-         lambda split: split.expert_tensor if split.expert > 1 else None, "ranks that share one expert", default=1),
-    Flag("parallelism.expert_parallel_comm_backend", "stack",
-         lambda split: (None if split.expert == 1 else "deepep" if split.deduplicated_exchange else "standard"),
-         "how tokens are exchanged, as planned"),
-    Flag("parallelism.pipeline_parallel_degree", "pipeline", "pipeline", "stages of a replica", Values.count,
-         default=1),
-    Flag("parallelism.pipeline_parallel_schedule", "family",
-         lambda split: SCHEDULES[split.schedule][0] if _pipelined(split) else None,
-         lambda split: SCHEDULES[split.schedule][1], default="1F1B"),
-    Flag("parallelism.pipeline_parallel_microbatch_size", "microbatch",
-         lambda split: split.microbatch if _pipelined(split) else None, "{split.rounds} microbatches of a replica",
-         default=1),
-    Flag("parallelism.module_fqns_per_model_part", "blocks",
-         lambda split: module_names(split) if _pipelined(split) else None,
+)  # fmt: skip
+SHARED = (
+    *when(
+        above_one("context"),
+        Flag("parallelism.context_parallel_degree", "context", SAME, "ranks that share a sequence", default=1),
+        Flag("parallelism.context_parallel_rotate_method", "context_way", ROTATED, "{split.context_way}",
+             default="allgather"),
+    ),
+    *when(
+        above_one("expert"),
+        Flag("parallelism.expert_parallel_degree", "expert", SAME, "ranks that experts are distributed over",
+             default=1),
+        Flag("parallelism.expert_tensor_parallel_degree", "expert_tensor", SAME, "ranks that share one expert",
+             default=1),
+        Flag("parallelism.expert_parallel_comm_backend", "stack",
+             lambda split: "deepep" if split.deduplicated_exchange else "standard",
+             "how tokens are exchanged, as planned"),
+    ),
+)  # fmt: skip
+STAGES = when(
+    above_one("pipeline"),
+    Flag("parallelism.pipeline_parallel_schedule", "family", SCHEDULES, SCHEDULE_REASONS, default="1F1B"),
+    Flag("parallelism.pipeline_parallel_microbatch_size", "microbatch", SAME,
+         "{split.rounds} microbatches of a replica", default=1),
+    Flag("parallelism.module_fqns_per_model_part", "blocks", module_names,
          lambda split: (
              "the stages of a replica" if split.chunks == 1 else "its virtual stages, the first of every rank first"
          )),
 )  # fmt: skip
 REST = (
-    Flag("activation_checkpoint.mode", "recompute", lambda split: RECOMPUTED[split.recompute[0]],
-         "what is recomputed in the backward pass", default="selective"),
-    Flag("activation_checkpoint.selective_ac_option", "recompute",
-         lambda split: {"selective": "op", ALTERNATE: "2"}.get(split.recompute[0]),
-         lambda split: (
-             "every second block runs its forward pass again" if split.recompute[0] == ALTERNATE
-             else "every second product is kept, the rest runs again"
-         ), default="2"),
-    Flag("optimizer.name", "optimizer", lambda split: "AdamW", "as planned",
+    Flag("activation_checkpoint.mode", "recompute",
+         {"none": "none", "selective": "selective", "full": "full", ALTERNATE: "selective"},
+         "what is recomputed in the backward pass", with_others, default="selective"),
+    Flag("activation_checkpoint.selective_ac_option", "recompute", {"selective": "op", ALTERNATE: "2"},
+         {"selective": "every second product is kept, the rest runs again",
+          ALTERNATE: "every second block runs its forward pass again"}, with_others, default="2"),
+    Flag("optimizer.name", "optimizer", "AdamW", "as planned",
          lambda values, name: {"Adam": "adam", "AdamW": "adam"}.get(values.word(name), values.word(name).lower()),
          default="AdamW"),
-    Flag("experimental.custom_import", "", only(MODULE, lambda split: split.model not in FLAVOURS),
-         "adds the flavor"),
-    Flag("quantize.linear.mx.recipe_name", "", only("mxfp8_cublas", _in_recipe("mxfp8")),
-         "products by cuBLAS"),
+    Flag("experimental.custom_import", "", MODULE, "adds the flavor", needed=_without_flavour),
+    Flag("quantize.linear.mx.recipe_name", "", "mxfp8_cublas", "products by cuBLAS", needed=_in_recipe("mxfp8")),
     *(
-        Flag(f"{table}.filter_fqns", "", only(["output"], _in_recipe(recipe)),
-             "logits stay in 16 bits")
+        Flag(f"{table}.filter_fqns", "", ["output"], "logits stay in 16 bits", needed=_in_recipe(recipe))
         for recipe, (table, _) in CONVERTERS.items()
     ),
-    Flag("quantize.linear.float8.enable_fsdp_float8_all_gather", "",
-         lambda split: split.low_precision_weights if split.precision == "fp8-tensorwise" else None,
-         "weights are gathered in 8 bits as planned"),
-    Flag("quantize.grouped_mm.mx.fqns", "", only(["experts"], _grouped), "grouped products of the experts too"),
+    Flag("quantize.linear.float8.enable_fsdp_float8_all_gather", "", lambda split: split.low_precision_weights,
+         "weights are gathered in 8 bits as planned", needed=_in_recipe("fp8-tensorwise")),
+    Flag("quantize.grouped_mm.mx.fqns", "", ["experts"], "grouped products of the experts too", needed=_grouped),
 )  # fmt: skip
-FLAGS = (*MODEL, *TRAINING, *PARALLELISM, *REST)
+PIPELINE = Flag("parallelism.pipeline_parallel_degree", "pipeline", SAME, "stages of a replica", default=1)
+FLAGS = (*TRAINING, *REPLICATION, *SHARDING, *SHARED, PIPELINE, *STAGES, *REST)
 READ = tables_of({flag.name for flag in FLAGS if flag.field})
 
 
@@ -175,10 +181,9 @@ def _stages(values: Values, pipeline: int) -> dict[str, Any]:
     """The family, the chunks, and the blocks of every stage where the job states its modules."""
     if pipeline == 1:
         return {"chunks": 1}
-    families = {theirs: family for family, (theirs, _) in SCHEDULES.items()}
-    schedule = "parallelism.pipeline_parallel_schedule"
-    family = families[values.choice(schedule, "priced schedule", tuple(families))]
-    stages: dict[str, Any] = {} if family in ("1f1b", "interleaved") else {"family": family}
+    schedule = values.word("parallelism.pipeline_parallel_schedule")
+    family = next(family for family, name in SCHEDULES.items() if name == schedule)
+    stages: dict[str, Any] = {"family": None if family in ("1f1b", "interleaved") else family}
     name = "parallelism.module_fqns_per_model_part"
     parts = values.listed(name)
     if parts is None:
@@ -203,10 +208,6 @@ def _recompute(values: Values) -> str:
     return mode
 
 
-def _context_way(values: Values) -> str:
-    return our_word(ROTATED, "way")(values, "parallelism.context_parallel_rotate_method")
-
-
 def _precision(values: Values) -> str:
     converters = values.listed("model.converters") or []
     recipes = [recipe for recipe, (converter, _) in CONVERTERS.items() if converter in converters]
@@ -217,12 +218,10 @@ def _precision(values: Values) -> str:
 
 def _together(values: Values) -> dict[str, Any]:
     """What several keys state together."""
-    tensor, pipeline, context, replicate, expert = (
-        values.number(f"parallelism.{axis}_degree")
-        for axis in (
-            "tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel_replicate", "expert_parallel",
-        )
-    )  # fmt: skip
+    tensor, pipeline, context, replicate = (
+        values.required(f"parallelism.{axis}_degree")
+        for axis in ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel_replicate")
+    )
     rest, shard = tensor * pipeline * context * replicate, values.open_count("parallelism.data_parallel_shard_degree")
     if shard == 0:
         if values.devices is None or values.devices % rest:
@@ -232,22 +231,17 @@ def _together(values: Values) -> dict[str, Any]:
     reshard = values.choice("parallelism.fsdp_reshard_after_forward", "policy", RESHARDS)
     gathers_again = reshard == "always" or (reshard == "default" and pipeline == 1)
     shards_state = shard * context > 1
-    local = values.number("training.local_batch_size")
+    local = values.required("training.local_batch_size")
     stages = _stages(values, pipeline)
     names = {theirs: ours for ours, theirs in FLAVOURS.items()}
     name = names.get((values.word("model.name"), values.word("model.flavor")))
-    microbatch = values.number("parallelism.pipeline_parallel_microbatch_size") if pipeline > 1 else local
     return {
         **stages,
-        "microbatch": microbatch,
+        **({} if pipeline > 1 else {"microbatch": local}),
         "sequence_parallel": tensor > 1,
         "recompute": _recompute(values),
         "zero": 0 if not shards_state else 3 if gathers_again else 2,
         "shards": replicate if shards_state else 1,
-        "context_way": our_word(ROTATED, "way")(values, "parallelism.context_parallel_rotate_method")
-        if context > 1
-        else None,
-        "expert_tensor": values.number("parallelism.expert_tensor_parallel_degree") if expert > 1 else None,
         "batch": values.open_count("training.global_batch_size") or local * shard * replicate,
         "devices": rest * shard,
         "model": {} if name is None else {"model": name},

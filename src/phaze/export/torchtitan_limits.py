@@ -27,22 +27,17 @@ MIXTURES = frozenset({"qwen3", "deepseek_v3", "gpt_oss"})
 PIPELINED, WHOLE_SEQUENCES = frozenset({"llama3", "deepseek_v3"}), frozenset({"deepseek_v3", "gpt_oss"})
 ROTATED: Mapping[str, str] = MappingProxyType({"ring": "alltoall", "all_gather": "allgather"})
 """How keys and values of a shared sequence travel, by the ways of phaze."""
-SCHEDULES: Mapping[str, tuple[str, str]] = MappingProxyType(
+SCHEDULES: Mapping[str, str] = MappingProxyType(
     {
-        "gpipe": ("GPipe", "all forwards, then all backwards"),
-        "1f1b": ("1F1B", "one forward and one backward in turn"),
-        "interleaved": ("Interleaved1F1B", "one forward and one backward in turn"),
-        "zb-interleaved": (
-            "InterleavedZeroBubble", "gradients of weights fill the bubble; blocks must not be compiled"
-        ),
-        "zb-v": (
-            "ZBVZeroBubble",
-            "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
-        ),
-        "dualpipe-v": ("DualPipeV", "forward and backward of two chunks in turn; blocks must not be compiled"),
+        "gpipe": "GPipe",
+        "1f1b": "1F1B",
+        "interleaved": "Interleaved1F1B",
+        "zb-interleaved": "InterleavedZeroBubble",
+        "zb-v": "ZBVZeroBubble",
+        "dualpipe-v": "DualPipeV",
     }
-)  # fmt: skip
-"""The names of PyTorch's schedules by family, and what they do."""
+)
+"""The names of PyTorch's schedules by family."""
 FOLDED = ("zb-v", "dualpipe-v")
 CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -51,10 +46,6 @@ CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """The converter of a recipe, which is also its table, and why."""
-RECOMPUTED: Mapping[str, str] = MappingProxyType(
-    {"none": "none", "selective": "selective", "full": "full", ALTERNATE: "selective"}
-)
-"""Its mode by what is recomputed."""
 
 
 def kind_of(split: Split) -> str:
@@ -140,11 +131,11 @@ LIMITS = (
           lambda split: (
               f"{split.rounds} microbatches of a replica do not divide into {_turns(split)} rounds over its stages"
           ),
-          lambda split: f"{SCHEDULES[split.schedule][0]} needs that; plan with another batch or without chunks"),
+          lambda split: f"{SCHEDULES[split.schedule]} needs that; plan with another batch or without chunks"),
     Limit(lambda split: OFFLOAD in split.recompute[0],
           "activations are offloaded",
           "{version} keeps them on the device"),
-    Limit(lambda split: split.recompute[0] not in RECOMPUTED,
+    Limit(lambda split: split.recompute[0] not in ("none", "selective", "full", ALTERNATE),
           "{split.recompute[0]} is recomputed",
           "{version} recomputes operators or whole blocks"),
     Limit(lambda split: split.optimizer != "adam",

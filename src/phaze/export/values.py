@@ -88,11 +88,6 @@ class Values:
         value = self.count(name)
         return usual if value is None else value
 
-    def degree(self, name: str) -> int | None:
-        """A whole number where it is above 1: what a run need not state is None."""
-        value = self.number(name)
-        return value if value > 1 else None
-
     def open_count(self, name: str) -> int:
         """A whole number above 0; -1, which leaves it to the framework, is 0."""
         return 0 if self.value(name) == -1 else self.number(name)
