@@ -12,7 +12,6 @@ from phaze.cli.main import app
 from phaze.errors import InputError
 from phaze.evaluate.answer import planned_document, shortage_document
 from phaze.evaluate.bands import memory_band_of
-from phaze.evaluate.headroom import parse_headroom
 from phaze.evaluate.job_file import planned_job
 from phaze.evaluate.levers import sought_levers
 from phaze.evaluate.plan_order import planned as order_of_plans
@@ -21,6 +20,7 @@ from phaze.evaluate.run_file import job_of
 from phaze.graph.experts import NO_EXPERT_PARALLELISM, notes_of
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_stack
+from phaze.options.arguments import share as share_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 EAGER = {"ideal", "megatron-2021", "megatron-2022", "megatron-deepspeed"}
@@ -87,13 +87,13 @@ def test_a_shortage_says_what_is_kept_free_and_that_none_would_do() -> None:
 
 @pytest.mark.parametrize(("text", "share"), [("6%", 0.06), ("0.06", 0.06), ("0", 0.0), (" 12.5 % ".strip(), 0.125)])
 def test_a_headroom_is_a_share_or_a_percentage(text: str, share: float) -> None:
-    assert parse_headroom(text, "--headroom") == pytest.approx(share)
+    assert share_of("--headroom", text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("text", ["6 percent", "-1%", "95%", "nan", ""])
 def test_other_headrooms_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="--headroom"):
-        parse_headroom(text, "--headroom")
+        share_of("--headroom", text)
 
 
 def test_a_fixed_plan_is_judged_by_the_whole_memory() -> None:

@@ -88,7 +88,6 @@ def _job(model: ModelSource, options: PlanOptions, basis: "Basis") -> "tuple[Job
     """The job to plan, every option read, and the launch file that it is compared with."""
     from dataclasses import fields
 
-    from phaze.evaluate.headroom import parse_headroom
     from phaze.evaluate.request import Job
     from phaze.graph.split_context import way_named
     from phaze.units import parse_batch
@@ -97,7 +96,6 @@ def _job(model: ModelSource, options: PlanOptions, basis: "Basis") -> "tuple[Job
     readers: dict[str, Callable[[Any], Any]] = {
         "batch": lambda value: parsed("--batch", value, parse_batch),
         "sequence": length_of,
-        "headroom": lambda value: parse_headroom(str(value), "--headroom"),
         "context_way": lambda value: tuple(way_named(way) for way in value),
     }
     stated |= {key: read(stated[key]) for key, read in readers.items() if key in stated}

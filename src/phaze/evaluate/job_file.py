@@ -32,6 +32,7 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 from phaze.hardware.stack import Optimizer, require_priced
+from phaze.options.values import ZeroStage
 from phaze.values import replace
 
 # Degrees of a plan that it states where they are more than 1.
@@ -53,7 +54,7 @@ class JobTable(Document):
     batch: Count
     precision: Precision
     optimizer: Optimizer
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    zero: ZeroStage = 0
     attention: Attention = "eager"
     basis: Basis = "calibrated"
     rows: Annotated[float, Field(ge=1, le=MOST_ROWS)] = 1.0

@@ -27,6 +27,7 @@ from phaze.evaluate.plan_tables import (
     WhatIfTable,
 )
 from phaze.hardware.formats import Precision
+from phaze.options.values import ZeroStage
 
 
 class JobPlanTable(PlanTable, FiguresTable):
@@ -36,7 +37,7 @@ class JobPlanTable(PlanTable, FiguresTable):
     constants: ConstantsTable
     approximations: list[str]
     sequence_parallel: bool = False
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    zero: ZeroStage = 0
     alternatives: list[AlternativeTable] | None = None
     rule_of_thumb: SplitTable | None = None
     experts: SplitTable | None = None
@@ -64,7 +65,7 @@ class ShownAlternative(AlternativeTable):
     """An alternative to a plan that is printed."""
 
     chunks: Count
-    zero: Annotated[int, Field(ge=0, le=3)]
+    zero: ZeroStage
     attention: str
 
 
@@ -107,7 +108,7 @@ class ShownPlanTable(JobPlanTable):
     exchange_hidden_s: Number = 0.0
     expert_nodes: Count = 1
     imbalance_sensitivity: list[SensitivityTable] | None = None
-    zero: Annotated[int, Field(ge=0, le=3)]
+    zero: ZeroStage
     sequence_parallel: bool
     attention: str
     cluster: ShownCluster

@@ -10,6 +10,7 @@ from pydantic import AliasChoices, ConfigDict, Field, model_validator
 from phaze.documents import Count, Document, NonNegative, Positive
 from phaze.graph.ir import Attention
 from phaze.hardware.stack import PipelineFamily
+from phaze.options.values import ZeroStage
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 AGREEMENT = 1e-9
@@ -161,7 +162,7 @@ class OtherPlanTable(PlanTable, FiguresTable):
 
     microbatch: Count
     sequence_parallel: bool
-    zero: Annotated[int, Field(ge=0, le=3)]
+    zero: ZeroStage
     attention: Attention
     memory_left: "LeftTable | None" = None
 
@@ -192,7 +193,7 @@ class AlternativeTable(SplitTable):
     microbatch: Count
     chunks: Count = 1
     family: PipelineFamily | None = None
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    zero: ZeroStage = 0
     sequence_parallel: bool
     recompute: list[Annotated[str, Field(pattern=MODE_PATTERN)]]
     loses_by: str

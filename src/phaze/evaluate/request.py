@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from phaze import units
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.families import stack_with_families
-from phaze.evaluate.headroom import USUAL_HEADROOM, require_headroom
+from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.parallel_rank import (
@@ -32,6 +32,8 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.formats import known_precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
+from phaze.options.arguments import share
+from phaze.options.values import AttentionChoice
 from phaze.placement.job import PlacementJob
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
@@ -39,7 +41,6 @@ from phaze.placement.rules import ZEROS
 MOST_MICROBATCH = 16
 """Tried where nothing is said; larger ones are named by --microbatch."""
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
-AttentionChoice = Literal["eager", "fused", "best"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def request_of(job: Job, watch: Watch = silent) -> Request:
         job.zero or (1 if job.shard else 0),
         recompute,
         job.chunks,
-        require_headroom(job.headroom, "--headroom"),
+        share("--headroom", job.headroom),
     )
     request = Request(
         model_at=lambda *choice: model_of(point_at(*choice)),

@@ -11,6 +11,7 @@ from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
 from phaze.graph.saved.modes import OFFLOAD
 from phaze.graph.split_context import Way
 from phaze.hardware.stack import PipelineFamily
+from phaze.options.values import ZeroStage
 from phaze.placement.rules import MODES, Family
 
 PARTS = (*KNOWN, *MODES, OFFLOAD)
@@ -41,7 +42,7 @@ class RunPlanTable(Document):
     recompute: RecomputeName = "none"
     offload: bool = False
     sequence_parallel: bool = False
-    zero: Annotated[int, Field(ge=0, le=3)] = 0
+    zero: ZeroStage = 0
     context: Count = 1
     expert: Count = 1
     expert_tensor: Count | None = None

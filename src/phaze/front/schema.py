@@ -11,6 +11,7 @@ from phaze.evaluate.plan_tables import Loose
 from phaze.hardware.formats import Precision
 from phaze.hardware.keys import Text
 from phaze.hardware.stack import PipelineFamily
+from phaze.options.values import ZeroStage
 from phaze.search.result_file import MOST_NUMBER, ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -31,7 +32,7 @@ class PointModel(Document):
     tensor: Count
     microbatch: Count
     recompute: Literal["none", "full", "best"]
-    zero: Annotated[int, Field(ge=0, le=3)]
+    zero: ZeroStage
     chunks: Count
     family: PipelineFamily | None = None
     attention: Text

@@ -18,6 +18,8 @@ LONGEST_NAME = 200
 # Arrays hold whole numbers of 64 bits; no text that is one has more digits, and Python reads none of thousands.
 BEYOND = 2**63
 DIGITS = 20
+# A plan that may use less than a tenth of memory is a slip of the pen.
+MOST_HEADROOM = 0.9
 
 
 def whole(option: str, value: Any) -> int:
@@ -75,6 +77,18 @@ def parts(value: str | int | Iterable[Any]) -> list[str]:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
     return [str(part) for part in value] if isinstance(value, Iterable) else [str(value)]
+
+
+def share(option: str, value: str | float) -> float:
+    """A share of memory to leave free: ``6%`` or ``0.06``."""
+    text = str(value).strip()
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise InputError(option, f"'{value}' is not a share", "give one such as 6% or 0.06") from None
+    if not 0 <= found <= MOST_HEADROOM:
+        raise InputError(option, f"{found!r} is out of range", "give a share such as 6% or 0.06, at most 90%")
+    return found
 
 
 def names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:

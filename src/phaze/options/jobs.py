@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-from phaze.options.arguments import names, shards
+from phaze.options.arguments import names, shards, share
 from phaze.options.option import Option
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class JobOptions(TypedDict, total=False):
             "Share of memory to leave free, such as 6% or 0.06; default 6%, under rules icml24 none. A fixed plan may "
             "use all of it.",
             key="training.headroom",
+            read=share,
         ),
     ]
     tokens: Annotated[

@@ -13,6 +13,7 @@ from phaze.documents import Count, Document, Format, NonNegative, Positive, chec
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level, cluster_of
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.options.values import ZeroStage
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.machine import Machine
@@ -90,7 +91,7 @@ class ProfileFile(Document):
     cluster: str | list[Level] | None = None
     stack: str | None = None
     precision: Literal["fp32", "bf16", "fp8"] | None = None
-    zero: Annotated[int, Field(ge=0, le=3)] | None = None
+    zero: ZeroStage | None = None
     schedule: Literal["1f1b", "gpipe", "zb-h1"] | None = None
     hbm_bytes_per_s: Annotated[Positive, Field(ge=1e-6, lt=1e24)] | None = None
     widths: dict[str, WidthTable]

@@ -10,6 +10,7 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_tables import AGREEMENT, FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.hardware.formats import Precision
+from phaze.options.values import ZeroStage
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.finished import CERTIFICATE, unlike_certificate
@@ -79,7 +80,7 @@ class ModelTable(FiguresTable):
     expert_tensor: Count = 1
     attention: str
     recompute: str
-    zero: Annotated[int, Field(ge=0, le=3)]
+    zero: ZeroStage
     batch_s: Positive
     throughput_per_s: Positive
     energy_j: NonNegative

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from phaze.documents import (
     BatchSize,
@@ -19,34 +19,19 @@ from phaze.documents import (
     TokenCount,
     Watts,
 )
-from phaze.errors import InputError
-from phaze.evaluate.headroom import MOST_HEADROOM, parse_headroom
 from phaze.evaluate.run_plan import RecomputeName
 from phaze.graph.split_context import Way
 from phaze.hardware.calibration import Basis
 from phaze.hardware.formats import Precision
 from phaze.hardware.keys import Name, Text
 from phaze.hardware.stack import Optimizer, PipelineFamily
+from phaze.options.values import AttentionChoice, Choices, Headroom, ShardRanks, ZeroStage
 from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of
 from phaze.study.stack import StackTable
 
 Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Width = Annotated[int, Field(ge=1, le=1024)]
-Shard = Annotated[int, Field(ge=2, le=2**24)] | Literal["all"]
-
-
-def _share(value: Any) -> Any:
-    """A text such as ``6%`` is a share."""
-    if isinstance(value, str):
-        try:
-            return parse_headroom(value, "")
-        except InputError as fault:
-            raise ValueError(fault.remedy) from None
-    return float(value) if type(value) is int else value
-
-
-Headroom = Annotated[float, BeforeValidator(_share), Field(ge=0, le=MOST_HEADROOM)]
 
 
 class ModelTable(Document):
@@ -128,18 +113,18 @@ class TrainingTable(Document):
     stack: Place | None = None
     precision: Precision | None = None
     optimizer: Optimizer | None = None
-    zero: Annotated[int, Field(ge=0, le=3)] | Literal["best"] | None = None
-    chunks: Annotated[list[Count], Field(min_length=1)] | None = None
+    zero: ZeroStage | Literal["best"] | None = None
+    chunks: Choices | None = None
     family: Annotated[list[PipelineFamily], Field(min_length=1)] | Literal["best"] | None = None
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
-    context: Annotated[list[Count], Field(min_length=1)] | None = None
-    expert: Annotated[list[Count], Field(min_length=1)] | None = None
+    context: Choices | None = None
+    expert: Choices | None = None
     context_way: Annotated[list[Way], Field(min_length=1)] | None = None
-    shard: Annotated[list[Shard], Field(min_length=1)] | None = None
+    shard: Annotated[list[ShardRanks], Field(min_length=1)] | None = None
     imbalance: Positive | None = None
     capacity: Positive | None = None
     recompute: Annotated[list[bool | Literal["best"] | RecomputeName], Field(min_length=1)] | None = None
-    attention: Literal["eager", "fused", "best"] | None = None
+    attention: AttentionChoice | None = None
     headroom: Headroom | None = None
     sequence_parallel: bool | Literal["best"] = False
 
