@@ -76,7 +76,7 @@ MUTANTS = (
         (LIES,),
     ),
     Mutant("plans.py", "if head in inside and tail not in inside)", "if head in inside)", (EVERY_PLAN,)),
-    Mutant("plans.py", "around = (chunks - 1) * seconds(", "around = chunks * seconds(", (TRANSFERS,)),
+    Mutant("plans.py", "return (family.chunks - 1) * once", "return family.chunks * once", (TRANSFERS,)),
     Mutant(
         "plans.py",
         "return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))",
@@ -213,8 +213,8 @@ MUTANTS = (
     # claims
     Mutant(
         "verdict.py",
-        "require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best,",
-        "require(bound - found.best * (1 - found.gap) <= NEAR * found.best,",
+        "require(abs(bound - best * (1 - verdict.gap)) <= NEAR * best,",
+        "require(bound - best * (1 - verdict.gap) <= NEAR * best,",
         (FORGERIES,),
     ),
 )

@@ -9,9 +9,10 @@ from phaze.check.formats import Held
 from phaze.check.graphs import Pass
 from phaze.check.job import Job
 from phaze.check.network import Level, Network
+from phaze.check.orders import in_series
 from phaze.check.placements import cuts_of, least_batch, stages_of
 from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode
-from phaze.check.schedules import ideals_of, least, makespan, order_of, series, shortest_path
+from phaze.check.schedules import ideals_of, least, makespan, order_of, shortest_path
 from phaze.check.stack import paper_stack
 from phaze.cost import mapping, vector
 from phaze.cost.products import part_rows, parts_from, sweep_products
@@ -93,7 +94,7 @@ def test_vector_work_takes_what_phaze_says(count: int) -> None:
         elements = _extent(rng) * max(rows, 1) + int(rng.integers(0, 3))
         moved = [tuple(_moved(rng, float(_extent(rng))) for _ in range(rng.integers(0, 4))) for _ in range(2)]
         operations, passes = float(rng.integers(0, 20)), int(rng.integers(1, 3))
-        mine = works.Lanes(elements, rows, operations, passes, moved[0], moved[1])
+        mine = works.Lanes(moved[0], moved[1], elements, operations, rows, passes == 2)
         sides = [tuple(vector.Moved(*one) for one in side) for side in moved]
         theirs = vector.VectorWork(elements, rows, operations, passes, sides[0], sides[1])
         columns = np.array(
@@ -138,7 +139,7 @@ def test_schedules_are_accepted_and_no_bound_is_above_the_best_one(count: int) -
         order = order_of(own)
         arrays = {kind: np.array([float(number)]) for kind, number in cores.items()}
         total = 0.0
-        for part in series(order):
+        for part in in_series(order.busy, order.before):
             credits = float(least(order, [part], one[:, None], spread[:, None], arrays)[0])
             ideals = ideals_of(order, part)
             assert ideals is not None

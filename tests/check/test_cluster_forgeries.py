@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from phaze.check.means import mean_of
+from phaze.check.run_documents import model_at
 from phaze.check.space import grid_of, space_of
 from phaze.check.space_proof import start
-from phaze.check.verdict import check, model_at
+from phaze.check.verdict import check
 from tests.check.cluster_forgeries import CLUSTER_REFUSED, CLUSTER_STUDY, CLUSTERS, NOT_KNOWN
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from phaze.check.means import mean_of
+from phaze.check.run_documents import model_at
 from phaze.check.space import grid_of, space_of
 from phaze.check.space_proof import start
-from phaze.check.verdict import model_at
 from tests.check.forge import Chooser, Papers
 from tests.search.test_verify import STUDY
 

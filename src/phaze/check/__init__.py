@@ -6,6 +6,7 @@ solvers, and it imports nothing of phaze (a test forbids it), so this folder run
     python -m check RUN
 
     reading          documents read strictly; digests; the two ways in which a check ends early
+    run_documents    the documents of a run, and how they are checked
     question         which keys documents may have; that graphs and configurations are those that a problem lists
     claim, verdict   what is claimed, in words; whether it holds
 

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from .intervals import Intervals, even, something_fits
 from .job import Job, Shape, boundary_levels, step_bytes, synchronised
-from .network import transfer
 from .plan_bounds import Chipwise, row_bound
 from .plan_classes import Row, Space
 from .plan_graph import PlanGraph
-from .plans import around_bytes, gathered, reduced_block, sent_behind, tied_seconds
+from .plans import around_seconds, gathered, reduced_block, sent_behind, sent_seconds, tied_seconds
 
 Floats = NDArray[np.float64]
 Label = tuple[float, float, float, float]
@@ -48,22 +47,19 @@ def _work(job: Job, own: Floats, waits: Floats, counts: Floats, whole: Floats) -
     return np.maximum(whole + shown * (counts @ waits), counts @ waits)
 
 
-def _transfers(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, float]:
-    """Seconds at every boundary of the pipeline if it lies at each cut, [boundaries, cuts], and around the pipeline."""
-    lanes, levels = shape.tensor if job.stack.scatters else 1, boundary_levels(job.network, shape)
-    cuts = [sum(size for tail, head, size in graph.edges if tail < cut <= head) for cut in range(len(graph.calls) + 1)]
-    chunks, sizes = shape.family.chunks, np.array(cuts) / lanes
-    rows = [chunks * transfer(job.network, level, sizes) for level in levels]
-    around = 0.0
-    if chunks > 1 and not shape.family.folded:
-        size = np.array([around_bytes(graph) / lanes])
-        around = (chunks - 1) * float(transfer(job.network, max([0, *levels]), size)[0])
-    return np.array(rows).reshape(len(levels), len(cuts)), around
+def _transfers(space: Space, job: Job, shape: Shape) -> tuple[list[Floats], float]:
+    """Seconds at every boundary of the pipeline if it lies at each cut, and around the pipeline."""
+    graph, levels = space.graph, boundary_levels(job.network, shape)
+    sizes = np.zeros(len(graph.calls) + 1)
+    for tail, head, size in graph.edges:
+        sizes[tail + 1 : head + 1] += size
+    rows = [shape.family.chunks * sent_seconds(graph, job, level, sizes) for level in levels]
+    return rows, around_seconds(graph, job, shape.family, max([0, *levels]), space.parts.around)
 
 
-def _backward(graph_intervals: Intervals, job: Job, chip: Chipwise, mode: int, waits: Floats) -> Floats:
+def _backward(every: Intervals, job: Job, chip: Chipwise, mode: int, waits: Floats) -> Floats:
     """The backward pass of every stage in a mode, with what it recomputes."""
-    every, times = graph_intervals, chip.times
+    times = chip.times
     plain, again = times.backward[:, 0], times.again[mode][:, 0]
     whole = every.counts @ plain + every.again @ again
     if not job.stack.paired:
@@ -76,7 +72,7 @@ def _stages(space: Space, job: Job, shape: Shape, rounds: int, chip: Chipwise) -
     """Every stage of every place, in the mode in which it is fastest."""
     graph, every, family, count = space.graph, space.parts.intervals, shape.family, shape.stages
     room, times, waits = job.room(space.hbm_bytes), chip.times, gathered(graph, job, shape)
-    between, around = _transfers(graph, job, shape)
+    between, around = _transfers(space, job, shape)
     ahead = _work(job, times.forward[:, 0], waits[0], every.counts, every.counts @ times.forward[:, 0])
     weight = (every.counts @ times.weight[:, 0])[every.at]
     size = (count, *every.at.shape)
@@ -100,7 +96,7 @@ def _stages(space: Space, job: Job, shape: Shape, rounds: int, chip: Chipwise) -
             filled[place] = np.where(better, fill, filled[place])
             other[place] = np.where(better, last if family.apart else 0.0, other[place])
     sizes, block = every.held[modes[0]].size(job), reduced_block(graph, job, times)
-    ends = synchronised(job, shape, sizes, graph.low, (*block[:2], float(block[2][0])))
+    ends = synchronised(job, shape, sizes, graph.low, block)
     ends = ends + step_bytes(job, shape, sizes) / float(chip.rate[0])
     return _Stages(seconds, other, filled, ends[every.at])
 

@@ -105,7 +105,7 @@ def is_around(name: str) -> bool:
 def in_format(layer: TracedLayer, precision: str) -> TracedLayer:
     """A layer as a precision runs it."""
     if precision == WIDE:
-        return _wide(layer)
+        return _Widened(layer).wide()
     recipe = RECIPES.get(precision)
     return layer if recipe is None or is_around(layer.name) else _Casts(layer, recipe).layer()
 
@@ -218,53 +218,85 @@ def _written(operators: tuple[Traced, ...], outputs: frozenset[int] | set[int]) 
     return Trace(operators, frozenset(outputs) & {tensor for one in operators for tensor in one.writes})
 
 
-def _wide(layer: TracedLayer) -> TracedLayer:
-    """A layer in 32 bits."""
-    traces = (layer.forward, layer.backward, layer.again)
-    same = dict[int, int]()
-    for one in (one for trace in traces for one in trace.operators):
-        if one.op.kind == "cast" and len(one.op.reads) == len(one.op.writes) == 1:
-            (of, read), (to, written) = one.op.reads[0], one.op.writes[0]
-            same_size = layer.tensors[of][0] == layer.tensors[to][0]
-            whole = same_size and (read, written) == (layer.size(of), layer.size(to))
-            if whole and {layer.tensors[of][1], layer.tensors[to][1]} == {2, 4} and layer.roles[of] != "parameter":
-                same[to] = of
-    for made in same:
-        while same[made] in same:
-            same[made] = same[same[made]]
+class _Widened:
+    """A layer in 32 bits: what has 16 in its trace has 32, and a cast between the two is none."""
 
-    def grown(access: Access) -> Access:
-        return same.get(access[0], access[0]), access[1] * (2 if layer.tensors[access[0]][1] == 2 else 1)
+    def __init__(self, layer: TracedLayer) -> None:
+        self.layer = layer
+        self.origin = dict[int, int]()
+        for trace in (layer.forward, layer.backward, layer.again):
+            for operator in trace.operators:
+                self._same(operator)
+        for tensor in self.origin:
+            while self.origin[tensor] in self.origin:
+                self.origin[tensor] = self.origin[self.origin[tensor]]
 
-    def operator(one: Traced) -> Traced:
-        sizes, op = dict(one.op.sizes), one.op
-        if op.core == "network" and any(layer.tensors[tensor][1] == 2 for tensor in one.reads):
+    def _same(self, operator: Traced) -> None:
+        """What a cast of a whole tensor between 16 and 32 bits writes is the tensor that it reads."""
+        layer, op = self.layer, operator.op
+        if op.kind != "cast" or len(op.reads) != 1 or len(op.writes) != 1:
+            return
+        (source, read), (target, written) = op.reads[0], op.writes[0]
+        elements, widths = zip(layer.tensors[source], layer.tensors[target], strict=True)
+        whole = elements[0] == elements[1] and (read, written) == (layer.size(source), layer.size(target))
+        if whole and set(widths) == {2, 4} and layer.roles[source] != "parameter":
+            self.origin[target] = source
+
+    def _tensor(self, tensor: int) -> int:
+        return self.origin.get(tensor, tensor)
+
+    def _narrow(self, tensor: int) -> bool:
+        return self.layer.tensors[tensor][1] == 2
+
+    def _access(self, access: Access) -> Access:
+        tensor, size = access
+        return self._tensor(tensor), size * (2 if self._narrow(tensor) else 1)
+
+    def _operator(self, operator: Traced) -> Traced:
+        op, sizes = operator.op, dict(operator.op.sizes)
+        if op.core == "network" and any(map(self._narrow, operator.reads)):
             sizes["bytes"] *= 2
         if op.kind == "product" or op.kind in ATTENTION:
             sizes["bits"] = 32
-        return replace(one, op=replace(op, sizes=sizes, reads=tuple(map(grown, op.reads)),
-                                       writes=tuple(map(grown, op.writes))))  # fmt: skip
+        reads, writes = tuple(map(self._access, op.reads)), tuple(map(self._access, op.writes))
+        return replace(operator, op=replace(op, sizes=sizes, reads=reads, writes=writes))
 
-    def trace(own: Trace) -> Trace:
-        left = tuple(operator(one) for one in own.operators if one.op.kind != "cast" or one.op.writes[0][0] not in same)
-        return Trace(left, frozenset(same.get(tensor, tensor) for tensor in own.outputs))
+    def _trace(self, trace: Trace) -> Trace:
+        operators = []
+        for operator in trace.operators:
+            if operator.op.kind != "cast" or operator.writes[0] not in self.origin:
+                operators.append(self._operator(operator))
+        return Trace(tuple(operators), self._all(trace.outputs))
 
-    entering, kept = layer.input_bytes, {tensor for tensor in layer.inputs if tensor not in same}
-    for tensor in sorted(layer.inputs):
-        origin = same.get(tensor, tensor)
-        if origin != tensor and origin in kept:
-            entering -= layer.size(tensor)
-        else:
-            kept.add(origin)
-            entering += layer.size(tensor) if layer.tensors[tensor][1] == 2 else 0
-    return replace(
-        layer,
-        tensors={tensor: (n, 4 if width == 2 else width) for tensor, (n, width) in layer.tensors.items()},
-        forward=trace(layer.forward),
-        backward=trace(layer.backward),
-        again=trace(layer.again),
-        saved=frozenset(same.get(tensor, tensor) for tensor in layer.saved),
-        inputs=frozenset(same.get(tensor, tensor) for tensor in layer.inputs),
-        input_bytes=entering,
-        output_bytes=layer.output_bytes * (2 if any(width == 2 for _, width in layer.tensors.values()) else 1),
-    )
+    def _all(self, tensors: Iterable[int]) -> frozenset[int]:
+        return frozenset(map(self._tensor, tensors))
+
+    def _input_bytes(self) -> int:
+        """Bytes that enter: of a tensor and its cast the tensor alone."""
+        layer, total = self.layer, self.layer.input_bytes
+        entered = {tensor for tensor in layer.inputs if tensor not in self.origin}
+        for tensor in sorted(layer.inputs):
+            origin = self._tensor(tensor)
+            if origin != tensor and origin in entered:
+                total -= layer.size(tensor)
+            else:
+                entered.add(origin)
+                total += layer.size(tensor) if self._narrow(tensor) else 0
+        return total
+
+    def wide(self) -> TracedLayer:
+        """The layer."""
+        layer = self.layer
+        tensors = {tensor: (count, 4 if width == 2 else width) for tensor, (count, width) in layer.tensors.items()}
+        narrow = any(map(self._narrow, layer.tensors))
+        return replace(
+            layer,
+            tensors=tensors,
+            forward=self._trace(layer.forward),
+            backward=self._trace(layer.backward),
+            again=self._trace(layer.again),
+            saved=self._all(layer.saved),
+            inputs=self._all(layer.inputs),
+            input_bytes=self._input_bytes(),
+            output_bytes=layer.output_bytes * (2 if narrow else 1),
+        )

@@ -33,35 +33,53 @@ def is_chain(graph: PlanGraph) -> bool:
     return ends and all((call, call + 1) in follows for call in range(last))
 
 
+def _kinds_of_calls(graph: PlanGraph) -> list[tuple[object, ...]]:
+    """For every call what it has in common with those that a stage can have in its place."""
+    tied = {call for tie in (*graph.ties, *graph.still) for call in tie.calls}
+    kinds = list[tuple[object, ...]]()
+    for call, layer in enumerate(graph.calls):
+        entering = tuple(size for _, head, size in graph.edges if head == call)
+        kinds.append((layer, graph.block[call], entering, call if call in tied else -1))
+    return kinds
+
+
+def _distinct(alike: list[tuple[object, ...]]) -> tuple[Integers, list[range]]:
+    """The number of the stage between two cuts, [cuts, cuts], -1 where there is none, and the calls of each."""
+    count, numbers, stages = len(alike), dict[tuple[object, ...], int](), list[range]()
+    at = np.full((count + 1, count + 1), -1)
+    for first in range(count):
+        for end in range(first + 1, count + 1):
+            number = numbers.setdefault(tuple(alike[first:end]), len(stages))
+            at[first, end] = number
+            if number == len(stages):
+                stages.append(range(first, end))
+    return at, stages
+
+
 def intervals_of(graph: PlanGraph, job: Job) -> Intervals:
     """Every stage of a chain."""
-    count, kinds = len(graph.calls), len(graph.layers)
-    tied = {call for tie in (*graph.ties, *graph.still) for call in tie.calls}
-    entering = [tuple(size for _, head, size in graph.edges if head == call) for call in range(count)]
-    alike = [(graph.calls[c], graph.block[c], entering[c], c if c in tied else -1) for c in range(count)]
-    at, known = np.full((count + 1, count + 1), -1), dict[tuple[object, ...], int]()
-    calls = list[range]()
-    for i in range(count):
-        for j in range(i + 1, count + 1):
-            at[i, j] = known.setdefault(tuple(alike[i:j]), len(known))
-            if at[i, j] == len(calls):
-                calls.append(range(i, j))
-    counts, again = np.zeros((len(calls), kinds)), np.zeros((len(calls), kinds))
-    for number, own in enumerate(calls):
-        for call in own:
+    alike = _kinds_of_calls(graph)
+    at, stages = _distinct(alike)
+    counts, again = np.zeros((len(stages), len(graph.layers))), np.zeros((len(stages), len(graph.layers)))
+    blocks = np.zeros(len(stages), np.int64)
+    for number, calls in enumerate(stages):
+        for call in calls:
             counts[number, graph.calls[call]] += 1
             again[number, graph.calls[call]] += graph.block[call]
+            blocks[number] += graph.block[call]
     # Of stages alike in the calls that they hold, a mode changes what each call keeps and holds beside it.
     sorts = list(dict.fromkeys(alike))
-    often = np.array([[alike[own.start : own.stop].count(sort) for sort in sorts] for own in calls], float)
-    every = [stage_bytes(graph, job, own, 0) for own in calls]
-    columns = {n: np.array([float(getattr(row, n)) for row in every]) for n in StageBytes.__slots__}
+    often = np.zeros((len(stages), len(sorts)))
+    for number, calls in enumerate(stages):
+        for call in calls:
+            often[number, sorts.index(alike[call])] += 1
+    rows = [stage_bytes(graph, job, calls, 0) for calls in stages]
+    columns = {name: np.array([float(getattr(row, name)) for row in rows]) for name in StageBytes.__slots__}
     held = []
     for mode in range(len(graph.names)):
         kept, live = np.array([layer_bytes(graph, alike.index(sort), mode) for sort in sorts]).T
         most = np.where(often > 0, live, 0.0).max(axis=1)
         held.append(StageBytes(**{**columns, "kept": often @ kept, "live": most}))
-    blocks = np.array([sum(graph.block[call] for call in own) for own in calls])
     return Intervals(at, blocks, counts, again, tuple(held))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .formats import in_format
+from .formats import AROUND, in_format
 from .graphs import Pass, chain_of, pass_of
 from .job import Job
 from .pass_units import timed
@@ -16,8 +16,6 @@ from .schedules import core_schedules
 from .softmaxes import with_plain_softmaxes
 from .stack import PAPER
 from .traced import Trace, TracedLayer, traced_layer, with_sums
-
-AROUND = ("prologue", "epilogue", "between")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,27 +55,33 @@ def _needed_again(layer: TracedLayer) -> Trace:
     return layer.forward.part(needed, frozenset(read))
 
 
-def _halves(layer: TracedLayer, groups: Any, whole_pass: Pass) -> tuple[Trace, Trace]:
-    """The backward pass in two: what leads to gradients of the input, and all else. A gradient of a parameter has as
-    many elements; of outputs that have, the last ones are the input's."""
-    left, inputs, back = list(layer.trained), set[int](), layer.backward
-    for tensor in sorted(back.outputs):
-        if layer.tensors[tensor][0] in left:
-            left.remove(layer.tensors[tensor][0])
+def _input_gradients(layer: TracedLayer) -> set[int]:
+    """The gradients of a layer's input. A gradient of a parameter has as many elements; of outputs that have, the last
+    ones are the input's."""
+    left, inputs = list(layer.trained), set[int]()
+    for tensor in sorted(layer.backward.outputs):
+        elements = layer.tensors[tensor][0]
+        if elements in left:
+            left.remove(elements)
         else:
             inputs.add(tensor)
-    by_number = {one.number: one for one in back.operators}
-    leads, members = set[int](), [[by_number[i] for i in group] for group in groups]
-    for at in range(len(members) - 1, -1, -1):
-        written = {tensor for one in members[at] for tensor in one.writes}
-        if written & inputs or any(at in whole_pass.waits[other] for other in leads):
-            leads.add(at)
-    first = {one.number for at in leads for one in members[at]}
-    rest = [one for one in back.operators if one.number not in first]
-    read = {tensor for one in rest for tensor in one.reads}
-    ahead = back.part(first, back.outputs | frozenset(read))
-    made = {tensor for one in ahead.operators for tensor in one.writes}
-    return ahead, back.part({one.number for one in rest}, frozenset(back.outputs - made))
+    return inputs
+
+
+def _halves(layer: TracedLayer, groups: Any, whole_pass: Pass) -> tuple[Trace, Trace]:
+    """The backward pass in two: what leads to gradients of the input, and all else."""
+    inputs, back = _input_gradients(layer), layer.backward
+    leading, numbers = set[int](), set[int]()
+    for place in range(len(groups) - 1, -1, -1):
+        written = {tensor for tensor, _ in whole_pass.operators[place].writes}
+        if written & inputs or any(place in whole_pass.waits[other] for other in leading):
+            leading.add(place)
+            numbers |= set(groups[place])
+    rest = {operator.number for operator in back.operators} - numbers
+    read = {tensor for operator in back.operators if operator.number in rest for tensor in operator.reads}
+    ahead = back.part(numbers, back.outputs | read)
+    written = {tensor for operator in ahead.operators for tensor in operator.writes}
+    return ahead, back.part(rest, back.outputs - written)
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,32 +219,52 @@ def collective(network: Network, kind: str, members: Members, size: Floats, rank
 def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool) -> float:
     """Seconds of an exchange of experts or of parts of a sequence (docs/cost.md, Exchanges): own bytes of a rank over
     every ``stride``-th of a group; ``once``: a token goes to a node once and is copied there."""
-    kind, own, group, stride, copies = work
+    kind, size, group, stride, copies = work
     members = strided(network, ((stride, group),))
-    used = [(level, n) for level, n in zip(network.levels, members, strict=True) if n > 1]
-    if group == 1 or own == 0 or not used:
+    used = [level for level, n in zip(network.levels, members, strict=True) if n > 1]
+    if group == 1 or size == 0 or not used:
         return 0.0
     if kind == "ring":
-        level = used[-1][0]
-        return float((group - 1) * (level.start / 2 + level.latency + level.cut(own / level.rate)))
-    if kind != "all_to_all":
-        same, size = "all_gather" if kind == "context_gather" else "reduce_scatter", np.array([float(own) * group])
-        return float(collective(network, same, members, size)[0])
-    ranks, inside, sent = float(np.prod(members)), 1, list[float]()
+        outer = used[-1]
+        return float((group - 1) * (outer.start / 2 + outer.latency + outer.cut(size / outer.rate)))
+    if kind == "all_to_all":
+        sent = _sent_once(members, size, copies) if once else _sent(members, size)
+        return _all_to_all(network, members, sent)
+    same = "all_gather" if kind == "context_gather" else "reduce_scatter"
+    return float(collective(network, same, members, np.array([float(size) * group]))[0])
+
+
+def _sent(members: Members, size: float) -> list[float]:
+    """Bytes that a rank sends across each level: to all that share it and no inner one."""
+    ranks, inside, sent = float(prod(members)), 1, []
     for n in members:
-        sent.append(own * (inside * n - inside) / ranks)
+        sent.append(size * (inside * n - inside) / ranks)
         inside *= n
-    if once:
-        nodes = ranks / members[0]
-        reached = own / copies * (1 - (1 - 1 / nodes) ** copies)
-        sent = [own * (members[0] - 1) / members[0], *(size / own * ranks / members[0] * reached for size in sent[1:])]
-    # On a ring or torus a byte goes a quarter of the way around on the average, a message half of it at most.
-    late = max(level.start / 2 + (n / 2 if level.axes else 1.0) * level.latency for level, n in used)
-    if network.library == "nccl":
-        late = max(late, *(0.5 * (n - 1) * level.latency for level, n in used))
-    rows = [(own, level, n) for own, level, n in zip(sent, network.levels, members, strict=True) if n > 1]
-    wires = [(level, own * (max(1.0, n / 4) if level.axes else 1.0) / level.rate) for own, level, n in rows]
-    return late + max(float(level.cut(wire)) for level, wire in wires)
+    return sent
+
+
+def _sent_once(members: Members, size: float, copies: int) -> list[float]:
+    """The same where a token with so many copies goes to a node once: of the bytes of a rank the share that the copies
+    reach of nodes, spread over the levels outside as the others are."""
+    inner, nodes = members[0], prod(members[1:])
+    reached = size / copies * (1 - (1 - 1 / nodes) ** copies)
+    outside = [nodes * reached * share for share in _sent(members, 1.0)[1:]]
+    return [size * (inner - 1) / inner, *outside]
+
+
+def _all_to_all(network: Network, members: Members, sent: Sequence[float]) -> float:
+    """The slowest level. On a ring or torus a byte goes a quarter of the way around on the average, a message half of
+    it at most."""
+    late, slowest = 0.0, 0.0
+    for level, n, size in zip(network.levels, members, sent, strict=True):
+        if n == 1:
+            continue
+        steps, way = (n / 2, max(1.0, n / 4)) if level.axes else (1.0, 1.0)
+        late = max(late, level.start / 2 + steps * level.latency)
+        if network.library == "nccl":
+            late = max(late, 0.5 * (n - 1) * level.latency)
+        slowest = max(slowest, float(level.cut(size * way / level.rate)))
+    return late + slowest
 
 
 def transfer(network: Network, level: int, size: Floats) -> Floats:

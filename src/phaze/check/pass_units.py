@@ -9,25 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .graphs import Pass
+from .orders import led_to
 from .passes import Cut, Exchanging, TimedPass
 from .queues import Queues
 from .works import EXCHANGES, Operator
 
 Edges = Sequence[tuple[int, int]]
 PRODUCTS = ("tensor", "both")
-
-
-def _reached(count: int, edges: Edges) -> list[int]:
-    """For every node the bits of all that it leads to, itself included."""
-    reached = [1 << node for node in range(count)]
-    changed = True
-    while changed:
-        changed = False
-        for tail, head in edges:
-            more = reached[tail] | reached[head]
-            changed |= more != reached[tail]
-            reached[tail] = more
-    return reached
 
 
 def _walk(start: int, edges: Edges, forward: bool) -> set[int]:
@@ -118,7 +106,7 @@ def _units_of(count: int, edges: Edges, cuts: Sequence[Cut]) -> _Units:
     for cut in cuts:
         for product in cut.products:
             both_ways += [(cut.place, product), (product, cut.place)]
-    reached = _reached(count, both_ways)
+    reached = led_to(count, both_ways)
     unit_of, units = dict[int, int](), list[tuple[int, ...]]()
     for place in range(count):
         if place in unit_of:
@@ -139,7 +127,7 @@ def _in_turn(count: int, edges: Edges, groups: Mapping[int, Sequence[int]]) -> b
     if any(head[a] == head[b] and head[a] in (a, b) for a, b in edges):
         return False
     merged = sorted({(head[a], head[b]) for a, b in edges if head[a] != head[b]})
-    reached = _reached(count, merged)
+    reached = led_to(count, merged)
     return not any(reached[b] >> a & 1 for a, b in merged)
 
 
@@ -178,7 +166,7 @@ def _queues(own: Pass, units: _Units) -> Queues:
         kinds = {own.works[place].core for place in places}
         cores.append(bool(kinds - {"none", "network"}))
         network.append("network" in kinds)
-    for first, reached in enumerate(_reached(count, units.edges)):
+    for first, reached in enumerate(led_to(count, units.edges)):
         for then in range(count):
             if then != first and reached >> then & 1:
                 before[then] |= 1 << first

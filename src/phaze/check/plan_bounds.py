@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Rates
+from .job import Job
 from .layer_costs import LayerJoules
-from .network import transfer
 from .placements import least_batch
 from .plan_classes import Ends, Held, Row, Space
 from .plan_graph import LayerSeconds
-from .plans import stepped_parameters
+from .plans import around_seconds, sent_seconds, stepped_parameters
 
 Floats = NDArray[np.float64]
 NEAR = 1e-9
@@ -96,8 +96,8 @@ Exact = Callable[[Space, Row, Chipwise, float], float]
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """A row on some chips: all layers, D, the longest, transfers of a stage, ends, and of equal blocks what a stage is
-    made of."""
+    """A row on some chips: all layers, D, the longest layer, transfers of the stage that has most, ends; and of equal
+    blocks what a stage is made of: a block, what lies before and after all of them, starts of chunks, a boundary."""
 
     whole: Floats
     filled: Floats
@@ -105,69 +105,73 @@ class _Costs:
     sent: float
     ends: Floats
     block: Floats
-    around: tuple[Floats, Floats]
-    stage: float
+    first: Floats
+    last: Floats
+    starts: float
     boundary: float
 
 
-def _transfers(space: Space, row: Row, links: float, level: int) -> tuple[float, float, float]:
+def _transfers(space: Space, row: Row, job: Job, level: int) -> tuple[float, float, float]:
     """A pass of a microbatch over the boundary that crosses a level, over another one, and around the pipeline."""
-    graph, job = space.graph, space.job if links == 0 else space.job.at_links(links)
-    lanes = graph.tensor if job.stack.scatters else 1
+    size = np.array([space.parts.carried if row.stages > 1 else 0.0])
+    over = [row.family.chunks * float(sent_seconds(space.graph, job, across, size)[0]) for across in range(level + 1)]
+    return over[level], min(over), around_seconds(space.graph, job, row.family, level, space.parts.around)
 
-    def seconds(across: int, size: float) -> float:
-        return float(transfer(job.network, across, np.array([size / lanes]))[0])
 
-    chunks, carried = row.family.chunks, space.parts.carried if row.stages > 1 else 0.0
-    goes = chunks > 1 and not row.family.folded
-    around = (chunks - 1) * seconds(level, space.parts.around) if goes else 0.0
-    another = min(seconds(across, carried) for across in range(level + 1))
-    return chunks * seconds(level, carried), chunks * another, around
+def _recomputed(space: Space, row: Row, held: Held | None, times: LayerSeconds) -> Floats:
+    """The least that must be recomputed; nothing where it is not known what fits."""
+    graph, modes = space.graph, space.modes_of(row)
+    nothing = np.zeros(times.forward.shape[1])
+    if held is None:
+        return nothing
+    if row.stages == 1:
+        kinds = [graph.calls[call] for call, is_block in enumerate(graph.block) if is_block]
+        fitting = [mode for place, mode in enumerate(modes) if held.blocks[0, place] >= 0]
+        every = [sum((times.again[mode, kind] for kind in kinds), nothing) for mode in fitting]
+        return np.asarray(np.min(every, axis=0))
+    more = [mode for mode in modes if mode]
+    if not (space.parts.simple and more):
+        return nothing
+    kind = graph.calls[graph.block.index(True)]
+    least = np.min([times.again[mode, kind] for mode in more], axis=0)
+    return np.asarray(max(0, sum(graph.block) - held.plain) * least)
 
 
 def _costs(space: Space, row: Row, held: Held | None, chips: Chipwise, level: int, ends: Ends) -> _Costs:
     """The costs of the plans of a row whose boundaries cross that level, and none beyond it; with nothing recomputed
     where it is not known what fits."""
     graph, job = space.graph, space.job if chips.links == 0 else space.job.at_links(chips.links)
-    chunks, family = row.family.chunks, row.family
-    shown = [((1 - job.stack.hidden) * own)[:, None] for own in ends.gathers]
-    forward, backward = chips.times.forward + shown[0], chips.times.backward + shown[1]
+    family, times, stages = row.family, chips.times, row.stages
+    exposed = 1 - job.stack.hidden
+    forward = times.forward + (exposed * ends.gathers[0])[:, None]
+    backward = times.backward + (exposed * ends.gathers[1])[:, None]
     both = forward + backward
     often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
-    called = both[np.unique(np.array(graph.calls))]
-    crossed, another, around = _transfers(space, row, chips.links, level)
-    stage = 2 * (chunks - 1) * job.stack.chunk_start
-    blocks = sum(graph.block)
-    kind = graph.calls[graph.block.index(True)]
-    modes = space.modes_of(row)
-    more = [mode for mode in modes if mode]
-    recomputed = np.zeros(both.shape[1])
-    if held is not None and row.stages == 1:
-        fitting = [mode for at, mode in enumerate(modes) if held.blocks[0, at] >= 0]
-        kinds = [graph.calls[at] for at, own in enumerate(graph.block) if own]
-        recomputed = np.min([sum(chips.times.again[mode, k] for k in kinds) for mode in fitting], axis=0)
-    elif held is not None and space.parts.simple and more:
-        again = np.min([chips.times.again[mode, kind] for mode in more], axis=0)
-        recomputed = max(0, blocks - held.plain) * again
-    sent = around + (crossed + (row.stages - 2) * another if row.stages > 1 else 0.0)
-    moved = row.stages * stage / 2 + sent
-    filled = often @ both + recomputed + 2 * moved
-    visible = family.shown(job.stack.overlapped, row.rounds, row.stages)
-    whole = filled - 2 * (1 - visible) * sent
+    crossed, another, around = _transfers(space, row, job, level)
+    starts = 2 * (family.chunks - 1) * job.stack.chunk_start
+    inner = crossed + (stages - 2) * another if stages > 1 else 0.0
+    moved = stages * starts / 2 + around + inner
+    filled = often @ both + _recomputed(space, row, held, times) + 2 * moved
+    shown = family.shown(job.stack.overlapped, row.rounds, stages)
+    whole = filled - 2 * (1 - shown) * (around + inner)
     if family.split:
-        known = "nothing" if not chips.times.exact else "but moves" if row.zero < 2 else "but more"
-        weight = often @ chips.times.weight
-        filled = family.least_filled(
-            often @ forward + moved, often @ backward - weight + moved, weight, row.stages, known
-        )
-    first = both[graph.calls[0]] if not graph.block[0] else np.zeros(both.shape[1])
-    last = both[graph.calls[-1]] if not graph.block[-1] else np.zeros(both.shape[1])
-    end = (ends.seconds[:, None] + ends.step_bytes[:, None] / chips.rate).max(axis=0)
-    beside = stage + (crossed + min(another, around) if row.stages > 1 else 2 * around)
-    around_blocks = last, first
+        known = "nothing" if not times.exact else "but moves" if row.zero < 2 else "but more"
+        weight = often @ times.weight
+        inputs = often @ backward - weight
+        filled = family.least_filled(often @ forward + moved, inputs + moved, weight, stages, known)
+    nothing = np.zeros(both.shape[1])
     return _Costs(
-        whole, filled, called.max(axis=0), beside, end, both[kind], around_blocks, stage, visible * another
-    )  # fmt: skip
+        whole=whole,
+        filled=filled,
+        longest=both[np.unique(np.array(graph.calls))].max(axis=0),
+        sent=starts + (crossed + min(another, around) if stages > 1 else 2 * around),
+        ends=(ends.seconds[:, None] + ends.step_bytes[:, None] / chips.rate).max(axis=0),
+        block=both[graph.calls[graph.block.index(True)]],
+        first=nothing if graph.block[0] else both[graph.calls[0]],
+        last=nothing if graph.block[-1] else both[graph.calls[-1]],
+        starts=starts,
+        boundary=shown * another,
+    )
 
 
 def _floor(row: Row, costs: _Costs) -> Floats:
@@ -178,26 +182,28 @@ def _floor(row: Row, costs: _Costs) -> Floats:
 
 def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, goal: Floats) -> NDArray[np.bool_]:
     """Chips on which no plan of a row beats the goal."""
-    laps, chunks = row.family.laps(row.rounds), row.family.chunks
+    laps, chunks, blocks = row.family.laps(row.rounds), row.family.chunks, sum(space.graph.block)
     if row.stages == 1 or laps == 0 or not space.parts.simple:
         return _floor(row, costs) >= goal
     longest = (goal - costs.ends - row.family.share(row.stages) * costs.filled) / laps
     kind = space.graph.calls[space.graph.block.index(True)]
     room, never = np.zeros(len(goal)), (longest <= 0) | (longest * (1 + NEAR) < costs.sent)
     for number in range(1, row.stages + 1):
-        end = number in (1, row.stages)
-        fixed = costs.stage + costs.boundary * (1 if end else 2)
-        left = longest - fixed - (costs.around[number == row.stages] if end else 0.0)
+        left = longest - costs.starts - 2 * costs.boundary
+        if number == 1:
+            left = left + costs.boundary - costs.last
+        elif number == row.stages:
+            left = left + costs.boundary - costs.first
         most = np.full(len(goal), -1.0)
-        for at, mode in enumerate(space.modes_of(row)):
-            if held.blocks[number - 1, at] >= 0:
+        for place, mode in enumerate(space.modes_of(row)):
+            fitting = held.blocks[number - 1, place]
+            if fitting >= 0:
                 each = costs.block + chips.times.again[mode, kind]
-                fits = np.minimum(np.floor(left / each * (1 + NEAR) + NEAR), held.blocks[number - 1, at])
-                fits = fits // chunks * chunks if chunks > 1 else fits
-                most = np.maximum(most, fits)
+                in_time = np.floor(left / each * (1 + NEAR) + NEAR)
+                most = np.maximum(most, np.minimum(in_time, fitting) // chunks * chunks)
         never |= most < 0
         room += np.maximum(most, 0.0)
-    return np.asarray(never | (room < sum(space.graph.block)))
+    return np.asarray(never | (room < blocks))
 
 
 def least_batches(

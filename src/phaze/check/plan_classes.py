@@ -23,7 +23,7 @@ from .job import (
 )
 from .placements import Cuts, Stages, cuts_of, stages_of
 from .plan_graph import PlanGraph
-from .plans import StageBytes, allowed_families, around_bytes, gathered, stage_bytes
+from .plans import StageBytes, allowed_families, around_bytes, gathered, reduced_bytes, stage_bytes
 
 Floats = NDArray[np.float64]
 ORDERS = ("pipeline", "data")
@@ -70,8 +70,8 @@ class Ends:
 @dataclass(slots=True)
 class GraphParts:
     """What the plans of a graph have in common, whatever configuration and memory: ``simple``: equal blocks in a row,
-    ``chain``: plans are cuts of calls in a row; ``carried``: the least bytes over a boundary, ``around``: those around
-    the pipeline; ``closed``: where edges arrive while a stage runs, its stages between closed sets."""
+    ``chain``: plans are cuts of calls in a row; ``carried``: the least bytes over a boundary, ``around``: those
+    around the pipeline; ``closed``: where edges arrive while a stage runs, its stages between closed sets."""
 
     graph: PlanGraph
     job: Job
@@ -250,13 +250,7 @@ class Space:
 
     def _ends(self, row: Row, job: Job) -> dict[int, Ends]:
         graph = self.graph
-        kinds = [graph.layers[graph.calls[graph.block.index(True)]]] if graph.equal else [
-            graph.layers[kind] for kind in graph.calls
-        ]  # fmt: skip
-        block, experts = (
-            job.held.sent * sum(getattr(layer, name) for layer in kinds) / len(kinds)
-            for name in ("parameters", "experts")
-        )
+        block, experts = reduced_bytes(graph, job)
         size = self._sizes(row)
         nothing = np.full(len(size[0]), np.inf)
         ends = dict[int, Ends]()

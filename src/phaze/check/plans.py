@@ -157,19 +157,30 @@ def around_bytes(graph: PlanGraph) -> float:
     return max(cuts, default=0.0)
 
 
+def sent_seconds(graph: PlanGraph, job: Job, level: int, sizes: Floats) -> Floats:
+    """Seconds of messages of a microbatch across a level, cut over the tensor group where a stack does so."""
+    lanes = graph.tensor if job.stack.scatters else 1
+    return transfer(job.network, level, sizes / lanes)
+
+
+def around_seconds(graph: PlanGraph, job: Job, family: Family, level: int, size: float) -> float:
+    """Seconds of a microbatch's transfers of such a size from the last stage to the first, a pass: once between two
+    chunks."""
+    if family.chunks == 1 or family.folded:
+        return 0.0
+    once = float(sent_seconds(graph, job, level, np.array([size]))[0])
+    return (family.chunks - 1) * once
+
+
 def moves(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> list[float]:
     """Seconds of a microbatch's transfers at every boundary, a pass; first and last the way around."""
-    lanes, levels = shape.tensor if job.stack.scatters else 1, boundary_levels(job.network, shape)
-    chunks = shape.family.chunks
-
-    def seconds(level: int, size: float) -> float:
-        return float(transfer(job.network, level, np.array([size / lanes]))[0])
-
     if job.stack.arriving:
         return [0.0] * (shape.stages + 1)
-    inner = [chunks * seconds(level, crossing_bytes(graph, owner, at)) for at, level in enumerate(levels)]
-    goes = chunks > 1 and not shape.family.folded
-    around = (chunks - 1) * seconds(max([0, *levels]), around_bytes(graph)) if goes else 0.0
+    levels, inner = boundary_levels(job.network, shape), []
+    for boundary, level in enumerate(levels):
+        size = np.array([crossing_bytes(graph, owner, boundary)])
+        inner.append(shape.family.chunks * float(sent_seconds(graph, job, level, size)[0]))
+    around = around_seconds(graph, job, shape.family, max([0, *levels]), around_bytes(graph))
     return [around, *inner, around]
 
 
@@ -183,15 +194,26 @@ def sent_behind(
     return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))
 
 
-def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, Floats]:
-    """Bytes, those of experts among them, and backward seconds of the layers in which a reduction is counted: a block,
-    or the mean of all."""
-    blocks = [graph.calls[at] for at, own in enumerate(graph.block) if own and graph.equal][:1] or list(graph.calls)
-    sizes, experts = (
-        job.held.sent * sum(getattr(graph.layers[kind], name) for kind in blocks) / len(blocks)
-        for name in ("parameters", "experts")
-    )
-    return sizes, experts, sum(seconds.backward[kind] for kind in blocks) / len(blocks)
+def reduced_layers(graph: PlanGraph) -> list[int]:
+    """The layers in which a reduction is counted: a block, or the mean of all."""
+    if graph.equal:
+        return [graph.calls[graph.block.index(True)]]
+    return list(graph.calls)
+
+
+def reduced_bytes(graph: PlanGraph, job: Job) -> tuple[float, float]:
+    """Bytes of parameters of such a layer, and those of experts among them."""
+    layers = [graph.layers[kind] for kind in reduced_layers(graph)]
+    parameters = sum(layer.parameters for layer in layers) / len(layers)
+    experts = sum(layer.experts for layer in layers) / len(layers)
+    return job.held.sent * parameters, job.held.sent * experts
+
+
+def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, float]:
+    """Bytes, those of experts among them, and backward seconds of such a layer on one chip."""
+    kinds = reduced_layers(graph)
+    behind = sum(float(seconds.backward[kind, 0]) for kind in kinds) / len(kinds)
+    return *reduced_bytes(graph, job), behind
 
 
 def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
@@ -199,18 +221,15 @@ def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
     nothing = np.zeros(len(graph.layers))
     if shape.zero < 2:
         return nothing, nothing
-    size = (
-        np.array([job.held.sent * (layer.parameters - layer.experts) for layer in graph.layers]),
-        np.array([job.held.sent * float(layer.experts) for layer in graph.layers]),
-    )
-    scattered = over_replicas(job, shape, "all_gather", size, job.held.wire)
+    sent, layers = job.held.sent, graph.layers
+    dense = sent * np.array([float(layer.parameters - layer.experts) for layer in layers])
+    experts = sent * np.array([float(layer.experts) for layer in layers])
+    scattered = over_replicas(job, shape, "all_gather", (dense, experts), job.held.wire)
     if shape.zero == 2:
         return nothing, scattered
-    whole_size = (
-        size[0] + np.array([job.held.sent * (layer.frozen - layer.frozen_experts) for layer in graph.layers]),
-        size[1] + np.array([job.held.sent * float(layer.frozen_experts) for layer in graph.layers]),
-    )
-    weights = over_replicas(job, shape, "all_gather", whole_size, graph.low)
+    still = sent * np.array([float(layer.frozen - layer.frozen_experts) for layer in layers])
+    still_experts = sent * np.array([float(layer.frozen_experts) for layer in layers])
+    weights = over_replicas(job, shape, "all_gather", (dense + still, experts + still_experts), graph.low)
     return weights, weights + scattered
 
 

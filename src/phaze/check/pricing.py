@@ -197,7 +197,7 @@ def _ends(
         seconds = (1 - job.stack.hidden) * 4 * (ranks - 1) * size[0] / (ranks * job.stack.link)
     else:
         block = reduced_block(graph, job, times)
-        seconds = synchronised(job, shape, size, graph.low, (block[0], block[1], float(block[2][0])))
+        seconds = synchronised(job, shape, size, graph.low, block)
     steps = step_bytes(job, shape, size) / hbm_rate
     longest = int(np.argmax(seconds + steps))
     return float(seconds[longest]), float(steps[longest])

@@ -26,6 +26,8 @@ TOLERANCE = 1e-9
 TRANSFERS = ("forward_transfer_s", "backward_transfer_s")
 DEGREES = ("context", "expert", "expert_tensor")
 Table = Mapping[str, Any]
+StatedStage = tuple[tuple[int, ...], str]
+"""The calls of a stage, and its mode of recompute."""
 
 
 def _same(stated: Any, true: float) -> bool:
@@ -122,7 +124,7 @@ def job_of(question: Table) -> Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class PlanUnderCheck:
     """A plan that is stated, with what it is priced by."""
 
     question: Table
@@ -239,33 +241,70 @@ def _family(rules: Table, name: Any, chunks: Any) -> Family | None:
     return None
 
 
+def _width_of(question: Table, document: Table) -> str | None:
+    """The devices of a stage that a document means, if the question has such a width."""
+    tensor = document.get("tensor")
+    width = f"{tensor * question['sharing']['context']}" if type(tensor) is int else ""
+    there = "stages" in document and width in question["widths"] and type(document.get("chunks", 1)) is int
+    return width if there else None
+
+
+def _unlike_question(question: Table, document: Table) -> str:
+    """What a document says of degrees that the question does not ask for; empty where all is as it asks."""
+    data, sharing = document.get("data"), question["sharing"]
+    if type(data) is not int or not 1 <= data <= question["microbatches"]:
+        return "data or family is out of range"
+    degrees = all(document.get(key, 1) == sharing[key] for key in DEGREES)
+    if not degrees or document.get("shard", 0) != sharing["shard"]:
+        return "context, expert, expert_tensor or shard is not that of the problem"
+    return ""
+
+
+def _unlike_layers(question: Table, document: Table, graph: PlanGraph, stages: Sequence[StatedStage]) -> str:
+    """Why the stages of a document are none of the question's; empty where they are."""
+    if not holds_all(graph, stages):
+        return NOT_ONCE
+    if document.get("pipeline") != len(stages) or document.get("order", "") not in question["rules"]["orders"]:
+        return "pipeline or order is wrong"
+    if any(list(calls) != sorted(calls) for calls, _ in stages):
+        return "layers are not in the order in which they run"
+    return ""
+
+
 def plan_faults(question: Table, document: Table) -> list[str]:
     """What a ``phaze.plan/1``, fitting or not, says in answer to a question and that is not so; one sentence each."""
     rules, sharing = question["rules"], question["sharing"]
     named = document.get("schema"), document.get("rules")
     if named != ("phaze.plan/1", rules["name"]) or type(document.get("feasible")) is not bool:
         return [f"the document is not a plan under rules {rules['name']}"]
-    tensor, data, chunks = document.get("tensor"), document.get("data"), document.get("chunks", 1)
-    width = f"{tensor * sharing['context']}" if type(tensor) is int else ""
-    if "stages" not in document or width not in question["widths"] or type(chunks) is not int:
+    width = _width_of(question, document)
+    if width is None:
         return ["stages, tensor or chunks are missing or out of range"]
-    family = _family(rules, document.get("family"), chunks)
-    if type(data) is not int or not 1 <= data <= question["microbatches"] or family is None:
+    family = _family(rules, document.get("family"), document.get("chunks", 1))
+    if family is None:
         return ["data or family is out of range"]
-    if any(document.get(key, 1) != sharing[key] for key in DEGREES) or document.get("shard", 0) != sharing["shard"]:
-        return ["context, expert, expert_tensor or shard is not that of the problem"]
-    rows, order = document["stages"], document.get("order", "")
+    unlike = _unlike_question(question, document)
+    if unlike:
+        return [unlike]
     graph, times = graph_of(question, width)
-    position = {row["id"]: at for at, row in enumerate(question["widths"][width]["layers"])}
-    stages = [(tuple(position.get(name, -1) for name in row["layers"]), str(row["recompute"])) for row in rows]
-    if not holds_all(graph, stages):
-        return [NOT_ONCE]
-    if document.get("pipeline") != len(rows) or order not in rules["orders"]:
-        return ["pipeline or order is wrong"]
-    if any(list(calls) != sorted(calls) for calls, _ in stages):
-        return ["layers are not in the order in which they run"]
-    shape = Shape(graph.tensor, len(rows), data, order, family, question["zero"], graph.context, graph.group,
-                  sharing["shard"])  # fmt: skip
-    rounds = -(-question["microbatches"] // data)
-    plan = Plan(shape, tuple(stages), rounds)
-    return list(Stated(question, document, graph, times, job_of(question), plan).faults())
+    position = {row["id"]: call for call, row in enumerate(question["widths"][width]["layers"])}
+    stages = list[StatedStage]()
+    for row in document["stages"]:
+        calls = [position.get(name, -1) for name in row["layers"]]
+        stages.append((tuple(calls), str(row["recompute"])))
+    unlike = _unlike_layers(question, document, graph, stages)
+    if unlike:
+        return [unlike]
+    shape = Shape(
+        tensor=graph.tensor,
+        stages=len(stages),
+        data=document["data"],
+        order=document.get("order", ""),
+        family=family,
+        zero=question["zero"],
+        context=graph.context,
+        group=graph.group,
+        shard=sharing["shard"],
+    )
+    plan = Plan(shape, tuple(stages), -(-question["microbatches"] // shape.data))
+    return list(PlanUnderCheck(question, document, graph, times, job_of(question), plan).faults())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .orders import in_series
 from .reading import listed, number
 from .slots import KINDS, RULES, Run, Runs, length_of
 
@@ -33,14 +34,7 @@ class Queues:
         """Units that hold anything, all of one component before all of the next."""
         busy = [at for at in range(len(self.cores)) if self.cores[at] or self.network[at]]
         busy.sort(key=lambda at: self.before[at].bit_count())
-        found, seen, current = list[list[int]](), 0, list[int]()
-        for place, at in enumerate(busy):
-            current.append(at)
-            seen |= 1 << at
-            if all(self.before[later] & seen == seen for later in busy[place + 1 :]):
-                found.append(current)
-                current = []
-        return found
+        return in_series(busy, self.before)
 
     def _sets(self, part: Sequence[int]) -> list[list[int]]:
         """Sets of units of a component of which no two run at once."""

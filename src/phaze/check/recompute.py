@@ -99,18 +99,15 @@ class Modes:
         return least_kept(self.flow, self._wanted, self._sources - gone)
 
     def _between(self, kept: frozenset[int], region: frozenset[int] | None) -> Trace:
-        """The operators from what is kept to what is wanted."""
-        needed, seen, stack = set[int](), set(self._wanted), [t for t in self._wanted if t not in kept]
-        while stack:
-            one = self.flow.writer.get(stack.pop())
-            if one is None:
+        """The operators of a region from what is kept to what is wanted; seen from the last one of the pass."""
+        needed, numbers = self._wanted - kept, set[int]()
+        for operator in reversed(self.layer.forward.operators):
+            if needed.isdisjoint(operator.writes):
                 continue
-            if region is None or one.number in region:
-                needed.add(one.number)
-            fresh = set(one.reads) - self.flow.free - kept - seen
-            seen |= fresh
-            stack.extend(fresh)
-        return self.layer.forward.part(needed, self._wanted)
+            if region is None or operator.number in region:
+                numbers.add(operator.number)
+            needed |= set(operator.reads) - self.flow.free - kept
+        return self.layer.forward.part(numbers, self._wanted)
 
     def _mode(self, name: str, kept: frozenset[int], again: Trace) -> Mode:
         own = min(self._bytes(kept), self.none_bytes)

@@ -17,6 +17,7 @@ results of experts that are only scaled.
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from .reading import cover
 from .traced import Traced, TracedLayer
@@ -25,6 +26,8 @@ ONCE = frozenset({"sort", "scatter", "gather", "embedding", "random", "dropout"}
 KERNELS = ONCE | {"layer_norm", "batch_norm"}
 LOSS_BYTES = 8
 """A loss is one number of 64 bits at the most."""
+SOURCE, TARGET = -1, -2
+"""The two ends of a flow: nodes of tensors are no less than 0."""
 
 
 def is_kernel(one: Traced) -> bool:
@@ -142,73 +145,84 @@ def sources_of(flow: Flow, saves: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def least_kept(flow: Flow, wanted: Iterable[int], sources: Iterable[int]) -> frozenset[int]:
-    """The least bytes on every path from ``sources`` to ``wanted``: a minimum cut, the one nearest to ``wanted``."""
-    there, needed = frozenset(sources), frozenset(wanted)
-    always = needed & there
-    behind, walk = set[int](), list(needed)
+def _behind(flow: Flow, wanted: frozenset[int], there: frozenset[int]) -> set[int]:
+    """What is wanted, and all that it can be made from, as far as what is there anyway."""
+    behind, walk = set[int](), list(wanted)
     while walk:
         tensor = walk.pop()
         if tensor not in behind:
             behind.add(tensor)
             if tensor not in there:
                 walk.extend(flow.made_from(tensor))
-    # Tensors that a source, one that is not kept anyway, leads to; writers stand in an order that can run.
-    open_ = {tensor for tensor in behind & there if tensor not in always}
-    left: dict[int, dict[int, float]] = {-1: {}, -2: {}}
+    return behind
+
+
+def least_kept(flow: Flow, wanted: Iterable[int], sources: Iterable[int]) -> frozenset[int]:
+    """The least bytes on every path from ``sources`` to ``wanted``: a minimum cut, the one nearest to ``wanted``.
+
+    A tensor is an arc from node 2 t to node 2 t + 1 with its bytes as capacity, what it is made from an arc without a
+    limit; -1 leads to all sources that are not kept anyway, all that is wanted to -2.
+    """
+    there, needed = frozenset(sources), frozenset(wanted)
+    always = needed & there
+    behind = _behind(flow, needed, there)
+    reached = (behind & there) - always
+    room: dict[int, dict[int, float]] = {SOURCE: {}, TARGET: {}}
 
     def join(tail: int, head: int, capacity: float) -> None:
-        left.setdefault(tail, {})[head] = capacity
-        left.setdefault(head, {}).setdefault(tail, 0.0)
+        room.setdefault(tail, {})[head] = capacity
+        room.setdefault(head, {}).setdefault(tail, 0.0)
 
-    for tensor in open_:
-        join(-1, 2 * tensor, float("inf"))
-    for one in flow.layer.forward.operators:
-        for tensor in one.writes:
-            if tensor in behind and tensor not in there:
-                paths = [t for t in flow.made_from(tensor) if t in open_]
-                for other in paths:
-                    join(2 * other + 1, 2 * tensor, float("inf"))
-                if paths:
-                    open_.add(tensor)
-    for tensor in open_:
+    for tensor in reached:
+        join(SOURCE, 2 * tensor, inf)
+    # Operators stand in an order that can run: what leads to a tensor is reached before it.
+    for operator in flow.layer.forward.operators:
+        for tensor in operator.writes:
+            if tensor not in behind or tensor in there:
+                continue
+            for other in flow.made_from(tensor):
+                if other in reached:
+                    join(2 * other + 1, 2 * tensor, inf)
+            if not reached.isdisjoint(flow.made_from(tensor)):
+                reached.add(tensor)
+    for tensor in reached:
         join(2 * tensor, 2 * tensor + 1, float(flow.layer.size(tensor)))
         if tensor in needed:
-            join(2 * tensor + 1, -2, float("inf"))
-    _saturate(left)
-    near = _reaching(left)
-    return always | {tensor for tensor in open_ if 2 * tensor + 1 in near and 2 * tensor not in near}
+            join(2 * tensor + 1, TARGET, inf)
+    _saturate(room)
+    near = _reaching(room)
+    return always | {tensor for tensor in reached if 2 * tensor + 1 in near and 2 * tensor not in near}
 
 
-def _saturate(left: dict[int, dict[int, float]]) -> None:
-    """A greatest flow from -1 to -2, along shortest paths with room."""
+def _saturate(room: dict[int, dict[int, float]]) -> None:
+    """A greatest flow from source to target, along shortest paths with room."""
     while True:
-        before, waiting = {-1: -1}, deque([-1])
-        while waiting and -2 not in before:
+        before, waiting = {SOURCE: SOURCE}, deque([SOURCE])
+        while waiting and TARGET not in before:
             node = waiting.popleft()
-            for head, room in left[node].items():
-                if room > 0 and head not in before:
+            for head, left in room[node].items():
+                if left > 0 and head not in before:
                     before[head] = node
                     waiting.append(head)
-        if -2 not in before:
+        if TARGET not in before:
             return
-        steps, node = list[tuple[int, int]](), -2
-        while node != -1:
+        steps, node = list[tuple[int, int]](), TARGET
+        while node != SOURCE:
             steps.append((before[node], node))
             node = before[node]
-        most = min(left[tail][head] for tail, head in steps)
+        most = min(room[tail][head] for tail, head in steps)
         for tail, head in steps:
-            left[tail][head] -= most
-            left[head][tail] += most
+            room[tail][head] -= most
+            room[head][tail] += most
 
 
-def _reaching(left: dict[int, dict[int, float]]) -> set[int]:
-    """Nodes from which something can still flow to -2."""
-    found, waiting = {-2}, [-2]
+def _reaching(room: dict[int, dict[int, float]]) -> set[int]:
+    """Nodes from which something can still flow to the target."""
+    nodes, waiting = {TARGET}, [TARGET]
     while waiting:
         node = waiting.pop()
-        for tail in left[node]:
-            if tail not in found and left[tail][node] > 0:
-                found.add(tail)
+        for tail in room[node]:
+            if tail not in nodes and room[tail][node] > 0:
+                nodes.add(tail)
                 waiting.append(tail)
-    return found
+    return nodes

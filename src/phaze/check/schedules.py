@@ -11,7 +11,7 @@ cores. So with c_i the sum of y over chains through i and of share / cores over 
 
 a collective counting P whatever its weight. The weights know no chip: the longest path is y = 1 on one chain, the load
 of a kind is all of the budget on it, and a certificate brings further ones. Operators of a pass that all precede all
-others run in series, so bounds of these components add (:func:`series`).
+others run in series, so bounds of these components add (:mod:`.orders`).
 
 **Ideals.** Between spread operators lie phases of operators on one core each. A schedule is a path over the sets of
 what is done, closed under predecessors, whose steps are one spread operator or one phase; a phase from I to J takes at
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graphs import Pass
+from .orders import in_series
 from .reading import listed, number, require, whole
 from .slots import RULES, Run, Runs, length_of
 
@@ -59,19 +60,6 @@ def order_of(own: Pass) -> Order:
     uses = tuple((USES(work.core) or ()) for work in own.works)
     busy = tuple(at for at, work in enumerate(own.works) if work.core != "none")
     return Order(busy, uses, tuple(before))
-
-
-def series(order: Order) -> list[list[int]]:
-    """The operators in components, all of one before all of the next."""
-    parts: list[list[int]] = []
-    seen, current = 0, list[int]()
-    for position, at in enumerate(order.busy):
-        current.append(at)
-        seen |= 1 << at
-        if all(order.before[later] & seen == seen for later in order.busy[position + 1 :]):
-            parts.append(current)
-            current = []
-    return parts
 
 
 def makespan(own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str, int], where: str) -> float:
@@ -137,7 +125,7 @@ def core_schedules(own: Pass, multipliers: Any) -> CoreSchedules:
     """The schedules of a pass under the rule icml24."""
     order = order_of(own)
     stated = [multiplier_of(order, entry, "multipliers") for entry in multipliers]
-    parts = [tuple(part) for part in series(order)]
+    parts = [tuple(part) for part in in_series(order.busy, order.before)]
     return CoreSchedules(own, order, tuple(parts), tuple(stated))
 
 

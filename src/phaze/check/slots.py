@@ -21,6 +21,7 @@ from math import fsum, isfinite
 from types import MappingProxyType
 from typing import Any
 
+from .orders import in_series, led_to
 from .reading import require
 
 TOLERANCE = 1e-9
@@ -159,23 +160,10 @@ class Runs:
 
     def _components(self) -> list[list[int]]:
         """Operators that cost something, joined where neither must precede the other, in the order of their starts."""
-        before = [1 << at for at in range(len(self.runs))]
-        changed = True
-        while changed:
-            changed = False
-            for first, then in self.edges:
-                more = before[then] | before[first]
-                changed |= more != before[then]
-                before[then] = more
-        busy = sorted((at for at, run in enumerate(self.runs) if not run.free), key=lambda at: before[at].bit_count())
-        parts, current, seen = list[list[int]](), list[int](), 0
-        for position, at in enumerate(busy):
-            current.append(at)
-            seen |= 1 << at
-            if all(before[later] & seen == seen for later in busy[position + 1 :]):
-                parts.append(current)
-                current = []
-        return parts
+        before = led_to(len(self.runs), [(then, first) for first, then in self.edges])
+        busy = [at for at, run in enumerate(self.runs) if not run.free]
+        busy.sort(key=lambda at: before[at].bit_count())
+        return in_series(busy, before)
 
     def _spans(self) -> Iterator[tuple[float, float, list[int]]]:
         """Where each component may begin, when it is over, and its operators."""

@@ -55,7 +55,7 @@ def _fetched(moved: tuple[Moved, ...], half: Floats) -> Floats:
 def vector_bytes(work: Lanes, parts: VectorParts) -> tuple[Floats, Floats]:
     """Bytes through cores and global buffer, and those from and to HBM, on every part."""
     length = work.elements / work.rows if work.rows else 1.0
-    passes = np.where(4.0 * length > parts.kept_row, float(work.passes), 1.0)
+    passes = np.where(work.twice & (4.0 * length > parts.kept_row), 2.0, 1.0)
     moved = passes * sum(size for size, _ in work.reads) + sum(size for size, _ in work.writes)
     half = 0.5 * parts.buffer
     return moved, passes * _fetched(work.reads, half) + _fetched(work.writes, half)

@@ -9,7 +9,6 @@ import numpy as np
 
 from .boxes import boxed, of_clusters, prove_boxes
 from .claim import larger_words, plan_words, words_of
-from .energy import KINDS, Objective
 from .front_boxes import prove_front_boxes
 from .fronts import (
     UnitSolver,
@@ -23,35 +22,20 @@ from .fronts import (
     units_of,
 )
 from .means import mean_of
-from .model import Model, model_of
+from .model import Model
 from .plan_proof import prove_plan
-from .question import known, of_graphs
 from .reading import (
     NotCoveredError,
     RefusedError,
     cover,
-    digest_of,
-    listed,
     number,
     only,
-    parsed,
     require,
-    sha256,
-    text_of,
-    whole,
 )
+from .run_documents import Documents, Options, documents_of, run_id, silent, texts_of
 from .space import Grid, Space, chip_named, grid_of, space_of
 from .space_proof import Counted, Solver, Watch, prove
-from .technology import technology_of
-from .works import COST_MODEL
 
-FILES = ("problem.json", "graphs.json", "certificate.json")
-ANSWERS = ("result.json", "front.json", "plan.json")
-"""The views of a certificate, of which a folder has one: what is shown as its answer."""
-KEYS = (
-    "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
-)  # fmt: skip
-FRONT_KEYS = ("schema", "problem", "graphs", "cost_model", "gap", "front", "fusion", "multipliers")
 NEAR = 1e-9
 """Figures are sums in another order than phaze has them."""
 READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -109,208 +93,143 @@ class Verdict:
         return f"holds: {self.counted.chips:,} {what} proved ({closed}); gap {self.proved_gap:.3g}"
 
 
-def run_id(folder: Path, texts: dict[str, str]) -> str:
-    """SHA-256 over the digests of problem, graphs, certificate and the answer that is shown; of that one the digest of
-    its values, but for the code that wrote it."""
-    shown = [parsed(text_of(folder / name), name) for name in ANSWERS if (folder / name).exists()]
-    values = [{key: one[key] for key in one if key not in ("code_digest", "version")} for one in shown]
-    return sha256("".join([*(sha256(texts[name]) for name in FILES), *map(digest_of, values)]))
-
-
-def silent(_: str) -> None:
-    """Say nothing of what is done."""
-
-
 def check(
     folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent, solver: Solver | None = None,
     unit_solver: UnitSolver | None = None, wider: float = 0.0, larger: Mapping[str, Any] | None = None,
 ) -> Verdict:  # fmt: skip
-    """Check the run or front in a folder; ``sharper``: a bound above the certificate's that may hold as well;
-    ``solver``: one of the caller's own for chips that nothing here closes, ``unit_solver``: for those of a front,
-    which is proved to a ``wider`` gap than its own if one is given; ``larger``: a space in place of the run's own, of
-    which its answer need not be a chip."""
-    found = Verdict(quick=quick)
+    """Check the run, front or plan in a folder, with these :class:`Options`."""
+    verdict = Verdict(quick=quick)
     try:
-        _check(folder, found, sharper, watch, solver, (unit_solver, wider, larger))
+        _check(folder, verdict, Options(quick, sharper, watch, solver, unit_solver, wider, larger))
     except RefusedError as fault:
-        found.wrong = str(fault)
+        verdict.wrong = str(fault)
     except NotCoveredError as fault:
-        found.missing = str(fault)
+        verdict.missing = str(fault)
     except READING as fault:
-        found.wrong = f"a document of the run cannot be read ({type(fault).__name__}: {str(fault)[:80]})"
-    return found
+        verdict.wrong = f"a document of the run cannot be read ({type(fault).__name__}: {str(fault)[:80]})"
+    return verdict
 
 
-def _check(
-    folder: Path, found: Verdict, sharper: float, watch: Watch, solver: Solver | None,
-    more: tuple[UnitSolver | None, float, Mapping[str, Any] | None],
-) -> None:  # fmt: skip
-    texts = {name: text_of(folder / name) for name in FILES}
-    documents = {name: parsed(text, name) for name, text in texts.items()}
-    found.run_id = run_id(folder, texts)
-    problem, graphs = documents["problem.json"], documents["graphs.json"]
-    front = "front" in problem
-    said = only(documents["certificate.json"], "certificate.json", FRONT_KEYS if front else KEYS)
-    schemas = (problem.get("schema"), graphs.get("schema"), said["schema"])
-    require(schemas == ("phaze.problem/1", "phaze.graphs/1", "phaze.certificate/1"), "a document has another schema")
-    for name in ("problem", "graphs"):
-        require(said[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
-    require(said["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
-    found.gap = number(said["gap"], "gap", 0, 1)
-    wider, larger = number(more[1], "--gap", 0, 1), more[2]
-    if front:
-        found.gap = said["gap"] = max(found.gap, wider)
-    memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
-    if "chip" in problem:
-        _check_plan(problem, graphs, said, found, watch)
+def _check(folder: Path, verdict: Verdict, options: Options) -> None:
+    texts = texts_of(folder)
+    verdict.run_id = run_id(folder, texts)
+    run = documents_of(texts, options)
+    verdict.gap, wider = number(run.certificate["gap"], "gap", 0, 1), number(options.wider, "--gap", 0, 1)
+    if run.front:
+        verdict.gap = run.certificate["gap"] = max(verdict.gap, wider)
+    memories = run.memories
+    if "chip" in run.problem:
+        _check_plan(run, verdict)
         return
-    grid, many = grid_of(problem["space"], problem["ownership"]), boxed(problem)
+    grid, many = grid_of(run.problem["space"], run.problem["ownership"]), boxed(run.problem)
     if many:
-        rows = listed([None] if said["front"] is None else said["front"], "front") if front else [said["answer"]]
-        require(bool(rows), "front: it has no design")
-        cover(rows[0] is not None, "the certificate has no witness of its answer")
-        space = chip_named(grid, memories, rows[0]["chip"])
+        first = run.designs()[0]
+        cover(first is not None, "the certificate has no witness of its answer")
+        space, count = chip_named(grid, memories, first["chip"]), f"{grid.combinations:,} combinations"
     else:
         space = space_of(grid, memories)
-    count = f"{grid.combinations:,} combinations" if many else f"{len(space.chips):,} chips"
-    found.words = words_of(problem, said, count)
-    known(problem, graphs)
-    of_graphs(problem, graphs)
-    _covered(problem, said)
-    if front:
-        _prove_front(problem, graphs, said, (grid, space), found, watch, more[0])
+        count = f"{len(space.chips):,} chips"
+    verdict.words = words_of(run.problem, run.certificate, count)
+    run.covered()
+    if run.front:
+        _prove_front(run, grid, space, verdict)
         return
-    bound = _bound(said, found)
-    if larger is not None or many:
-        if larger is not None:
-            found.gap = max(found.gap, wider)
-            found.words = larger_words(found.words, larger, found.best, found.gap)
-        _prove_larger(problem, graphs, said, grid, larger or problem["space"], found, watch)
+    bound = _bound(run, verdict)
+    if options.larger is not None:
+        verdict.gap = max(verdict.gap, wider)
+        verdict.words = larger_words(verdict.words, options.larger, verdict.best, verdict.gap)
+    if options.larger is not None or many:
+        _prove_larger(run, grid, options.larger or run.problem["space"], verdict)
         return
-    _prove(problem, graphs, said, (grid, space), (max(bound, min(sharper, found.best)), bound), found, watch, solver)
+    _prove(run, grid, space, bound, verdict)
 
 
-def _bound(said: dict[str, Any], found: Verdict) -> float:
-    found.best, bound = number(said["best"], "best", 1e-30), number(said["bound"], "bound")
-    require(abs(bound - found.best * (1 - found.gap)) <= NEAR * found.best, "bound: it is not best (1 - gap)")
+def _bound(run: Documents, verdict: Verdict) -> float:
+    """The bound of a certificate, which follows from its best and its gap."""
+    best, bound = number(run.certificate["best"], "best", 1e-30), number(run.certificate["bound"], "bound")
+    require(abs(bound - best * (1 - verdict.gap)) <= NEAR * best, "bound: it is not best (1 - gap)")
+    verdict.best = best
     return bound
 
 
-def _check_plan(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], found: Verdict, watch: Watch
-) -> None:
+def _check_plan(run: Documents, verdict: Verdict) -> None:
     """A plan on one chip: no other plan in the degrees that the problem lists is faster."""
-    found.words, found.plan = plan_words(problem, said), True
-    known(problem, graphs)
-    of_graphs(problem, graphs)
-    _covered(problem, said)
-    bound = _bound(said, found)
-    require(problem["gap"] == found.gap == 0, "gap: a plan is proved to 0")
-    found.counted = prove_plan(problem, graphs, said, bound, watch, found.quick)
-    found.proved_gap = max(NEAR, 1 - found.counted.least / found.best)
+    verdict.words, verdict.plan = plan_words(run.problem, run.certificate), True
+    run.covered()
+    bound = _bound(run, verdict)
+    require(run.problem["gap"] == verdict.gap == 0, "gap: a plan is proved to 0")
+    watch, quick = run.options.watch, run.options.quick
+    verdict.counted = prove_plan(run.problem, run.graphs, run.certificate, bound, watch, quick)
+    verdict.proved_gap = max(NEAR, 1 - verdict.counted.least / verdict.best)
 
 
-def _covered(problem: dict[str, Any], said: dict[str, Any]) -> None:
-    cover(said["front" if "front" in problem else "answer"] is not None, "the certificate has no witness of its answer")
-    kind = kind_of(problem)
-    require(kind in KINDS, f"objective.kind: {str(kind)[:40]} is none")
-    if kind != "throughput":
-        published = any(model["training"]["machine"]["stack"]["stages"] != "layers" for model in problem["models"])
-        cover(of_clusters(problem["space"]) and not published, f"the objective {kind} on chips of cores")
-
-
-def model_at(problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], at: int) -> Model:
-    """A model of the problem."""
-    table, kind, objective = problem["models"][at], kind_of(problem), None
-    paper = table["training"]["machine"]["stack"]["stages"] != "layers"
-    cover(not (paper and of_clusters(problem["space"])), "the rules icml24 on chips of clusters")
-    if kind != "throughput":
-        devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
-        objective = Objective(kind, devices, problem["space"], problem["ownership"])
-    return model_of(
-        table,
-        graphs["models"][at],
-        said["fusion"][at],
-        said["multipliers"][at],
-        problem["residency"] is True,
-        problem["hbm_bytes"],
-        technology_of(problem["space"]["base"]).fan_out,
-        objective=objective,
+def _prove_front(run: Documents, grid: Grid, space: Space, verdict: Verdict) -> None:
+    asked, mean, models, sizes = (
+        asked_of(run.problem),
+        mean_of(run.problem),
+        run.models(),
+        list(run.problem["hbm_bytes"]),
     )
-
-
-def _prove_front(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], chips: tuple[Grid, Space],
-    found: Verdict, watch: Watch, solver: UnitSolver | None,
-) -> None:  # fmt: skip
-    (grid, space), asked, mean, count = chips, asked_of(problem), mean_of(problem), len(problem["models"])
-    require(len(said["fusion"]) == len(said["multipliers"]) == count, "certificate.json: other models")
-    models = [model_at(problem, graphs, said, at) for at in range(count)]
-    rows = listed(said["front"], "front")
-    require(bool(rows), "front: it has no design")
+    watch, solver = run.options.watch, run.options.unit_solver
+    rows, points = run.designs(), []
     watch(f"{len(rows):,} designs")
-    sizes = list(problem["hbm_bytes"])
-    points = [design_values(grid, sizes, asked, models, mean, row, f"front[{place}]") for place, row in enumerate(rows)]
+    for place, row in enumerate(rows):
+        points.append(design_values(grid, sizes, asked, models, mean, row, f"front[{place}]"))
     values = np.stack(points, axis=1)
     require_undominated(values)
-    found.designs, found.proved_gap = len(rows), max(NEAR, found.gap)
-    if boxed(problem):
-        _covered_by_boxes(models)
-        found.counted = Counted(grid.combinations, grid.combinations)
-        if not found.quick:
-            found.counted = prove_front_boxes(models, mean, grid, sizes, asked, values, found.gap, watch, solver)
+    verdict.designs, verdict.proved_gap = len(rows), max(NEAR, verdict.gap)
+    if not boxed(run.problem):
+        units = units_of(grid, space, sizes, asked)
+        goals = goals_of(units, asked, values, verdict.gap, mean.batches[0])
+        verdict.counted = prove_units(models, mean, space, units, goals, watch, verdict.quick, solver)
         return
-    units = units_of(grid, space, sizes, asked)
-    goals = goals_of(units, asked, values, found.gap, mean.batches[0])
-    found.counted = prove_units(models, mean, space, units, goals, watch, found.quick, solver)
+    _covered_by_boxes(models)
+    verdict.counted = Counted(grid.combinations, grid.combinations)
+    if not verdict.quick:
+        verdict.counted = prove_front_boxes(models, mean, grid, sizes, asked, values, verdict.gap, watch, solver)
 
 
 def _covered_by_boxes(models: list[Model]) -> None:
     cover(len(models) == 1 and models[0].placed, "larger spaces but for one model under the rules icml24")
 
 
-def _answered(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], grid: Grid, found: Verdict, watch: Watch
-) -> tuple[list[Model], list[float]]:
+def _answered(run: Documents, grid: Grid, verdict: Verdict) -> tuple[list[Model], list[float]]:
     """The models of a run whose answer has the score that it states, and what each takes in it."""
-    answer, count = only(said["answer"], "answer", ("chip", "hbm_bytes", "models")), len(problem["models"])
-    memories, mean = list(problem["hbm_bytes"]), mean_of(problem)
-    require(len(answer["models"]) == len(said["fusion"]) == len(said["multipliers"]) == count, "answer: other models")
-    models = [model_at(problem, graphs, said, at) for at in range(count)]
-    watch("the answer")
-    chip, size = answer_chip(grid, memories, answer, "answer")
-    seconds = [model.answer(own, chip, size) for model, own in zip(models, answer["models"], strict=True)]
+    answer = only(run.certificate["answer"], "answer", ("chip", "hbm_bytes", "models"))
+    require(len(answer["models"]) == len(run.problem["models"]), "answer: other models")
+    models, mean = run.models(), mean_of(run.problem)
+    run.options.watch("the answer")
+    chip, size = answer_chip(grid, list(run.problem["hbm_bytes"]), answer, "answer")
+    seconds = [model.answer(row, chip, size) for model, row in zip(models, answer["models"], strict=True)]
     score = float(mean.score(np.array(seconds)[:, None])[0])
-    require(abs(score - found.best) <= NEAR * score, f"best: {found.best!r}, and the answer has {score!r}")
+    require(abs(score - verdict.best) <= NEAR * score, f"best: {verdict.best!r}, and the answer has {score!r}")
     return models, seconds
 
 
-def _prove_larger(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], grid: Grid, larger: Mapping[str, Any],
-    found: Verdict, watch: Watch,
-) -> None:  # fmt: skip
-    models, seconds = _answered(problem, graphs, said, grid, found, watch)
-    bound, mean, memories = found.best * (1 - found.gap), mean_of(problem), problem["hbm_bytes"]
+def _prove_larger(run: Documents, grid: Grid, larger: Mapping[str, Any], verdict: Verdict) -> None:
+    """The answer of a run against a space of boxes."""
+    models, seconds = _answered(run, grid, verdict)
+    bound, mean = verdict.best * (1 - verdict.gap), mean_of(run.problem)
     if of_clusters(larger):
-        cover(of_clusters(problem["space"]), "a space of clusters held against an answer of cores")
-        cover(kind_of(problem) == "throughput", "energy, cost and carbon in boxes of clusters")
+        cover(of_clusters(run.problem["space"]), "a space of clusters held against an answer of cores")
+        cover(kind_of(run.problem) == "throughput", "energy, cost and carbon in boxes of clusters")
     else:
         _covered_by_boxes(models)
-    space = grid_of(larger, problem["ownership"])
-    found.counted = Counted(space.combinations, space.combinations, bound)
-    if not found.quick:
-        found.counted = prove_boxes(models, mean, space, memories, bound, seconds, watch)
-    if not found.quick:
-        found.proved_gap = max(NEAR, found.gap)
+    space = grid_of(larger, run.problem["ownership"])
+    verdict.counted = Counted(space.combinations, space.combinations, bound)
+    if not verdict.quick:
+        sizes = run.problem["hbm_bytes"]
+        verdict.counted = prove_boxes(models, mean, space, sizes, bound, seconds, run.options.watch)
+        verdict.proved_gap = max(NEAR, verdict.gap)
 
 
-def _prove(
-    problem: dict[str, Any], graphs: dict[str, Any], said: dict[str, Any], chips: tuple[Grid, Space],
-    goals: tuple[float, float], found: Verdict, watch: Watch, solver: Solver | None,
-) -> None:  # fmt: skip
-    grid, space = chips
-    models, seconds = _answered(problem, graphs, said, grid, found, watch)
-    counted = prove(models, mean_of(problem), space, goals, watch, found.quick, solver, seconds)
-    found.counted, found.proved_gap = counted, max(NEAR, 1 - counted.least / found.best)
-    shown = found.quick or counted.least >= goals[1] * (1 - NEAR)
-    require(shown, f"nothing shows that {counted.first_open} scores {goals[1]!r} or more, only {counted.least!r}")
+def _prove(run: Documents, grid: Grid, space: Space, bound: float, verdict: Verdict) -> None:
+    """The answer of a run against every chip of its space."""
+    models, seconds = _answered(run, grid, verdict)
+    options, goal = run.options, max(bound, min(run.options.sharper, verdict.best))
+    counted = prove(
+        models, mean_of(run.problem), space, (goal, bound), options.watch, options.quick, options.solver, seconds
+    )
+    verdict.counted, verdict.proved_gap = counted, max(NEAR, 1 - counted.least / verdict.best)
+    shown = verdict.quick or counted.least >= bound * (1 - NEAR)
+    require(shown, f"nothing shows that {counted.first_open} scores {bound!r} or more, only {counted.least!r}")

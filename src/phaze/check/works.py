@@ -9,7 +9,7 @@ from itertools import permutations
 from math import ceil
 from types import MappingProxyType
 
-from .kernels import Kernel, alone, kernel_of
+from .kernels import Kernel, alone, kernel_of, pairs
 from .reading import digest_of
 
 NEVER = float("inf")
@@ -70,14 +70,15 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """``operations`` on each of ``elements``, in ``rows`` if any; ``passes`` over a row that no core keeps."""
+    """What is moved, and operations on each of ``elements``, in ``rows`` if any; ``twice``: a row that no core keeps is
+    read again."""
 
-    elements: int
-    rows: int
-    operations: float
-    passes: int
     reads: tuple[Moved, ...]
     writes: tuple[Moved, ...]
+    elements: int
+    operations: float
+    rows: int = 0
+    twice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +130,12 @@ def needs_of(operators: Sequence[Operator], outputs: frozenset[int]) -> list[tup
 
 
 def _keys(part: Operator) -> int:
-    """Keys that a query sees on the average, rounded up: position i of k sees min(i, w) of those before it and itself,
-    and without a causal mask as many behind it."""
-    k, queries = part.size("keys"), part.size("queries")
-    causal, window = part.sizes.get("causal", 0), part.sizes.get("window", 0)
-    if not k or not queries or not (causal or 0 < window < k):
-        return k
-    w = window if 0 < window < k else k
-    before = k * w - w * (w - 1) // 2
-    seen = before if causal else 2 * before - k
-    pairs = (queries * seen + k - 1) // k
-    return (pairs + queries - 1) // queries
+    """Keys that a query sees on the average, rounded up."""
+    queries, keys = part.size("queries"), part.size("keys")
+    if not queries:
+        return keys
+    seen = pairs(queries, keys, bool(part.sizes.get("causal", 0)), part.sizes.get("window", 0))
+    return -(-seen // queries)
 
 
 def _elements(part: Operator) -> tuple[int, int]:
@@ -169,8 +165,9 @@ def _lanes(parts: Sequence[Operator], reads: Sequence[Moved], writes: Sequence[M
     largest = max(n for n, _ in sizes)
     total = sum(n * LANE_OPERATIONS[part.kind] for part, (n, _) in zip(parts, sizes, strict=True))
     rows = max(((n, r) for n, r in sizes if r), default=(0, 0))[1]
-    again = _comes_back(parts) or any(part.kind in TWICE for part in parts)
-    return Lanes(largest, rows, total / largest if largest else 0.0, 2 if again else 1, tuple(reads), tuple(writes))
+    twice = _comes_back(parts) or any(part.kind in TWICE for part in parts)
+    each = total / largest if largest else 0.0
+    return Lanes(tuple(reads), tuple(writes), largest, each, rows, twice)
 
 
 def _together(moved: Sequence[Moved]) -> Moved:
@@ -248,7 +245,16 @@ def _bursts(moved: Moved, rows: int) -> Moved:
     return (rows * BURST * float(ceil(moved[0] / rows / BURST)), moved[1]) if rows else moved
 
 
+def _looked_up_rows(op: Operator, tensors: Mapping[int, tuple[int, int]]) -> int:
+    """Rows that a look-up moves: its own, or as many as it has indices, of 64 bits each; 0 for any other operator."""
+    if op.kind not in LOOKED_UP:
+        return 0
+    indices = [tensors[tensor][0] for tensor, _ in op.reads if tensors[tensor][1] == 8]
+    return op.sizes.get("rows", 0) or max(indices, default=0)
+
+
 def work_of(op: Operator, needs: tuple[list[float], list[float]], tensors: Mapping[int, tuple[int, int]]) -> Work:
+    """What an operator costs; ``needs``: of what it reads and writes the bytes that must fit for it to stay."""
     if op.core == "network":
         sizes = (op.size("bytes"), op.size("group"), op.sizes.get("stride", 1), op.sizes.get("copies", 1))
         return Work("network", collective=(op.kind, *sizes))
@@ -257,16 +263,15 @@ def work_of(op: Operator, needs: tuple[list[float], list[float]], tensors: Mappi
     reads = [(float(size), need) for (_, size), need in zip(op.reads, needs[0], strict=True)]
     writes = [(float(size), need) for (_, size), need in zip(op.writes, needs[1], strict=True)]
     members = op.parts or (op,)
-    if not any(part.kind in MATRIX or part.kind in ATTENTION for part in members):
-        rows = 0
-        if op.kind in LOOKED_UP:
-            indices = [tensors[tensor][0] for tensor, _ in op.reads if tensors[tensor][1] == 8]
-            rows = op.sizes.get("rows", 0) or max(indices, default=0)
-        return Work(
-            "vector", (), _lanes(members, [_bursts(m, rows) for m in reads], [_bursts(m, rows) for m in writes])
-        )
+    kinds = [part.kind for part in members]
+    if not any(kind in MATRIX or kind in ATTENTION for kind in kinds):
+        rows = _looked_up_rows(op, tensors)
+        reads = [_bursts(moved, rows) for moved in reads]
+        writes = [_bursts(moved, rows) for moved in writes]
+        return Work("vector", lanes=_lanes(members, reads, writes))
+    products = _products(op, tensors, reads, writes)
     beside = [part for part in members if part.kind not in MATRIX]
     lanes = _lanes(beside, (), ()) if beside else None
-    at = alone([part.kind for part in members], MATRIX, ATTENTION)
-    kernel = None if at is None else kernel_of(members[at].kind, members[at].sizes)
-    return Work("both" if lanes else "tensor", _products(op, tensors, reads, writes), lanes, kernel=kernel)
+    place = alone(kinds, MATRIX, ATTENTION)
+    kernel = None if place is None else kernel_of(members[place].kind, members[place].sizes)
+    return Work("both" if lanes else "tensor", products, lanes, kernel=kernel)
