@@ -33,7 +33,7 @@ def run(study: Path) -> api.Searched:
     return api.search(study)
 
 
-def _plain(value: api.Shown) -> Any:
+def _plain(value: api.Answer) -> Any:
     return json.loads(json.dumps(value.document))
 
 
@@ -45,7 +45,7 @@ def test_every_command_that_answers_is_a_function() -> None:
 
 @pytest.mark.parametrize("name", ["models", "chips", "clusters", "stacks", "technologies"])
 def test_what_is_bundled_is_listed_as_by_the_command(name: str, phaze: Phaze) -> None:
-    function: Callable[..., api.Shown] = getattr(api, name)
+    function: Callable[..., api.Answer] = getattr(api, name)
     assert _plain(function()) == json.loads(phaze(name, "--json").out)
 
 

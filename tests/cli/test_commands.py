@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze import __version__
-from phaze.api.values import Shown
+from phaze.api.values import Answer
 from phaze.cli import answer
 from phaze.cli.command import command
 from phaze.cli.main import app
@@ -170,12 +170,12 @@ def test_nothing_feasible_is_exit_code_3_with_the_shortage(capsys: pytest.Captur
 
     @own.command()
     @command
-    def fails() -> Shown:
+    def fails() -> Answer:
         raise InfeasibleError("It does not fit.", {"needed_bytes": 3})
 
     @own.command()
     @command
-    def breaks() -> Shown:
+    def breaks() -> Answer:
         raise RuntimeError("a fault\nof two lines")
 
     assert answer.exit_code_of(own, ["fails", "--json"]) == 3

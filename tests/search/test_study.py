@@ -157,12 +157,12 @@ def test_settings_are_toml_values() -> None:
 
 
 def test_a_search_of_many_models_has_a_short_name() -> None:
-    from phaze.api.load_study import settled
+    from phaze.api.load_study import traced_study
 
     names = [f"a-model-with-a-long-name-{number}" for number in range(8)]
-    raw, _ = settled(None, names, [])
+    raw, _ = traced_study(None, names, [])
     assert raw["name"] == "8-models" and raw["models"] == names
-    assert settled(None, ["a", "b"], [])[0]["name"] == "a-b"
+    assert traced_study(None, ["a", "b"], [])[0]["name"] == "a-b"
 
 
 def test_the_default_question_is_a_reticle_of_today_and_icml24_what_the_paper_asked() -> None:

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from phaze.api.sweeps import sweep as sweep
     from phaze.api.tables import calibrate as calibrate
     from phaze.api.tables import validate as validate
+    from phaze.api.values import Answer as Answer
     from phaze.api.values import Estimated as Estimated
     from phaze.api.values import Graphed as Graphed
     from phaze.api.values import Placed as Placed
     from phaze.api.values import Planned as Planned
     from phaze.api.values import Scheduled as Scheduled
     from phaze.api.values import Sheeted as Sheeted
-    from phaze.api.values import Shown as Shown
 
 # Which module has what.
 HOMES: Final = MappingProxyType(
@@ -66,7 +66,7 @@ HOMES: Final = MappingProxyType(
         "studies": "front search",
         "tables": "calibrate validate",
         "run_values": "Compared Fronted Searched Swept",
-        "values": "Estimated Graphed Placed Planned Scheduled Sheeted Shown",
+        "values": "Estimated Graphed Placed Planned Scheduled Sheeted Answer",
     }
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown, sheet
+from phaze.api.values import Answer, sheet
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
 
 
-def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Progress") -> Shown:
+def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Progress") -> Answer:
     """Constants of a chip from its operators, and its file."""
     from dataclasses import asdict
 
@@ -48,7 +48,7 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
         "file": target,
     }
 
-    return Shown(document, sheet("phaze.report.chip_fit_sheet", "chip_fit_sections", document, constants))
+    return Answer(document, sheet("phaze.report.chip_fit_sheet", "chip_fit_sections", document, constants))
 
 
 def _rows(text: str, where: str) -> "list[Measured]":

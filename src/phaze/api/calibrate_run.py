@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown, sheet
+from phaze.api.values import Answer, sheet
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_RANKS = 64
 
 def calibrate_run(
     traces: Sequence[str], run: str | None, out: str | None, allow_code: bool, progress: "Progress"
-) -> Shown:
+) -> Answer:
     """The answer of ``phaze calibrate --trace``; code that the run names as its model runs only if ``allow_code``."""
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.run_file import job_of, read_run
@@ -49,7 +49,7 @@ def calibrate_run(
         "files": files,
     }
 
-    return Shown(document, sheet("phaze.report.run_fit_sheet", "run_fit_sections", document))
+    return Answer(document, sheet("phaze.report.run_fit_sheet", "run_fit_sections", document))
 
 
 def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[float, RunFit, dict[str, Any]]":

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown, identified, notes
+from phaze.api.values import Answer, identified, notes
 from phaze.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:
     return {"bytes": size, "files": files}
 
 
-def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
+def exported(run: str, to: str, out: str | None, model: str | None) -> Answer:
     """What was written, or its text."""
     from phaze.export.frameworks import BY_KEY
     from phaze.files import write_whole
@@ -183,6 +183,6 @@ def exported(run: str, to: str, out: str | None, model: str | None) -> Shown:
                 document["module"] = _module_beside(Path(out), _split(run, model), module)
 
     if out is None:
-        return Shown(document, notes(text.removesuffix("\n")))
+        return Answer(document, notes(text.removesuffix("\n")))
     beside = f" and {document['module']}" if document.get("module") else ""
-    return identified(Shown(document, notes(f"Written: {out}{beside}")), Path(run))
+    return identified(Answer(document, notes(f"Written: {out}{beside}")), Path(run))

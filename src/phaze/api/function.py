@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from phaze.api.values import Shown
+from phaze.api.values import Answer
 from phaze.errors import InputError
 from phaze.options.arguments import LONGEST_NAME
 from phaze.options.option import Parameter, parameters_of
@@ -38,7 +38,10 @@ def _documented(text: str | None, parameters: list[Parameter]) -> str:
 
 
 def _signature(parameters: list[Parameter], result: Any) -> inspect.Signature:
-    stated = [inspect.Parameter(one.name, one.kind, default=one.default, annotation=one.type) for one in parameters]
+    stated = [
+        inspect.Parameter(parameter.name, parameter.kind, default=parameter.default, annotation=parameter.type)
+        for parameter in parameters
+    ]
     return inspect.Signature(stated, return_annotation=result)
 
 
@@ -66,13 +69,15 @@ def api_renamed(**changed: Callable[..., dict[str, Any]]) -> Callable[[Callable[
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = parameters_of(function)
         signature = _signature(parameters, inspect.signature(function).return_annotation)
-        readers = {one.name: (one.flag, one.reader) for one in parameters}
-        former = {one.option.former: one.name for one in parameters if one.option.former} | changed
+        readers = {parameter.name: (parameter.flag, parameter.reader) for parameter in parameters}
+        former = {
+            parameter.option.former: parameter.name for parameter in parameters if parameter.option.former
+        } | changed
 
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> T:
-            given, options = _now(function.__name__, former, args, dict(kwargs))
-            bound = signature.bind(*given, **options)
+            arguments, options = _now(function.__name__, former, args, dict(kwargs))
+            bound = signature.bind(*arguments, **options)
             for name, value in bound.arguments.items():
                 flag, reader = readers[name]
                 if reader is not None and value is not None:
@@ -81,7 +86,7 @@ def api_renamed(**changed: Callable[..., dict[str, Any]]) -> Callable[[Callable[
             try:
                 answer = function(*bound.args, **bound.kwargs)
                 page = bound.arguments.get("html")
-                if page is not None and isinstance(answer, Shown):
+                if page is not None and isinstance(answer, Answer):
                     answer.page(page)
                 return answer
             except OSError as fault:

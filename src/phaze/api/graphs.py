@@ -85,7 +85,7 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
             return _checked(request)
         if options["show_plan"]:
             return _planned(request.model or family)
-        own = rank_asked(
+        own = requested_rank(
             model,
             (options["tensor"], options["microbatch"], length, options["attention"]),
             options["sequence_parallel"] or None,
@@ -97,7 +97,7 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
     return Graphed(document, sheet("phaze.report.graph_sheet", "graph_sections", document), found)
 
 
-def rank_asked(
+def requested_rank(
     model: ModelSource,
     at: "tuple[int | None, int | None, int | None, Literal['eager', 'fused'] | None]",
     spread: bool | None,

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Unpack
 
 from phaze.api.function import api
-from phaze.api.values import Sheeted, Shown, sheet
+from phaze.api.values import Answer, Sheeted, sheet
 from phaze.errors import InputError
 from phaze.options.option import Option
 from phaze.options.runs import ChipsOptions
@@ -14,7 +14,7 @@ UNREAD = ("assumed:", "recalled:", "derived:")
 
 
 @api
-def models(name: Annotated[str | None, Option("One of the named models.", argument=True)] = None) -> Shown:
+def models(name: Annotated[str | None, Option("One of the named models.", argument=True)] = None) -> Answer:
     """The built-in models, or one, as ``phaze models``.
 
     Returns:
@@ -29,9 +29,9 @@ def models(name: Annotated[str | None, Option("One of the named models.", argume
 
     if name is not None:
         row = _model(entry_of(name).name)
-        return Shown(row, sheet(SHEET, "model_sections", row))
+        return Answer(row, sheet(SHEET, "model_sections", row))
     rows = [_model(each) for each in ZOO]
-    return Shown({"models": rows}, sheet(SHEET, "models_sections", rows))
+    return Answer({"models": rows}, sheet(SHEET, "models_sections", rows))
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def chips(
         str | None, Option("A preset, or the path of a chip file (- for standard input).", argument=True)
     ] = None,
     **options: Unpack[ChipsOptions],
-) -> Shown:
+) -> Answer:
     """The bundled chips, or one, as ``phaze chips``; :func:`phaze.chip` also changes one.
 
     Returns:
@@ -74,7 +74,7 @@ def chips(
     return _listed_chips(options["terms"]) if name is None else _sheeted(name, {}, options["terms"])
 
 
-def _counted(space: str) -> Shown:
+def _counted(space: str) -> Answer:
     from phaze.search.chips import enumerate_space
     from phaze.search.spaces import load_space
 
@@ -82,17 +82,17 @@ def _counted(space: str) -> Shown:
     found = enumerate_space(opened)
     document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
     file = opened.file
-    return Shown(document, sheet(SHEET, "space_sections", opened.name, file.title, file.sources, document))
+    return Answer(document, sheet(SHEET, "space_sections", opened.name, file.title, file.sources, document))
 
 
-def _listed_chips(terms: str) -> Shown:
+def _listed_chips(terms: str) -> Answer:
     from phaze.hardware.library import chip_names, load_chip
     from phaze.hardware.ownership import load_terms
     from phaze.hardware.sheet import brief_document, sheet_of
 
     prices = load_terms(terms)
     sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
-    return Shown({"chips": [brief_document(one) for one in sheets]}, sheet(SHEET, "chips_sections", sheets))
+    return Answer({"chips": [brief_document(one) for one in sheets]}, sheet(SHEET, "chips_sections", sheets))
 
 
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
@@ -141,7 +141,7 @@ def clusters(
     name: Annotated[
         str | None, Option("A preset, or the path of a cluster file (- for standard input).", argument=True)
     ] = None,
-) -> Shown:
+) -> Answer:
     """The bundled clusters, or one, as ``phaze clusters``.
 
     Returns:
@@ -164,9 +164,9 @@ def clusters(
     if name is not None:
         cluster = load_cluster(name)
         document = {**plain(cluster), "notes": cluster.notes, "sources": dict(cluster.sources)}
-        return Shown(document, sheet(SHEET, "cluster_sections", cluster, cluster.notes))
+        return Answer(document, sheet(SHEET, "cluster_sections", cluster, cluster.notes))
     found = [load_cluster(each) for each in preset_names("clusters")]
-    return Shown({"clusters": [plain(cluster) for cluster in found]}, sheet(SHEET, "clusters_sections", found))
+    return Answer({"clusters": [plain(cluster) for cluster in found]}, sheet(SHEET, "clusters_sections", found))
 
 
 @api
@@ -174,7 +174,7 @@ def stacks(
     name: Annotated[
         str | None, Option("A preset, or the path of a stack file (- for standard input).", argument=True)
     ] = None,
-) -> Shown:
+) -> Answer:
     """The bundled software stacks, or one, as ``phaze stacks``.
 
     Returns:
@@ -192,9 +192,9 @@ def stacks(
     if name is not None:
         stack = load_stack(name)
         document = {**plain_value(stack), "notes": stack.notes, "sources": dict(stack.sources)}
-        return Shown(document, sheet(SHEET, "stacks_sections", [stack], stack.notes))
+        return Answer(document, sheet(SHEET, "stacks_sections", [stack], stack.notes))
     found = [load_stack(each) for each in preset_names("stacks")]
-    return Shown({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "stacks_sections", found))
+    return Answer({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "stacks_sections", found))
 
 
 @api
@@ -202,7 +202,7 @@ def technologies(
     name: Annotated[
         str | None, Option("A preset, or the path of a technology file (- for standard input).", argument=True)
     ] = None,
-) -> Shown:
+) -> Answer:
     """The bundled process technologies, or one, as ``phaze technologies``.
 
     Returns:
@@ -220,9 +220,9 @@ def technologies(
     found = bundled_technologies() if name is None else technologies_named(name)
     documents: list[dict[str, Any]] = [{"schema": one.schema, **plain_value(one)} for one in found]
     if name is None:
-        return Shown({"technologies": documents}, sheet(SHEET, "processes_sections", found))
+        return Answer({"technologies": documents}, sheet(SHEET, "processes_sections", found))
     whole = [{**row, "notes": one.notes, "sources": dict(one.sources)}
              for row, one in zip(documents, found, strict=True)]  # fmt: skip
     # A name that both versions have: that of chips of cores first, the other one beside it.
     joined = whole[0] if len(whole) == 1 else {**whole[0], "of_clusters": whole[1]}
-    return Shown(joined, sheet(SHEET, "named_processes_sections", found))
+    return Answer(joined, sheet(SHEET, "named_processes_sections", found))

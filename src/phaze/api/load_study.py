@@ -85,7 +85,7 @@ def _name(models: Sequence[Any]) -> str:
     return "-".join(called) if len(models) < 4 else f"{len(models)}-models"
 
 
-def asked_study(
+def requested_study(
     study: "Study | None",
     models: "Models | None",
     settings: Sequence[str],
@@ -129,7 +129,7 @@ def traced(raw: Mapping[str, Any], origin: "Origin", fresh: bool, progress: "Pro
     return found
 
 
-def settled(
+def traced_study(
     study: "Study | None",
     models: "Models | None",
     settings: Sequence[str],
@@ -141,5 +141,5 @@ def settled(
     """The plain values of the study that was asked for, its models graphs or built in, and where it comes from."""
     from phaze.report.progress import Progress
 
-    raw, origin = asked_study(study, models, settings, tp_plan, allow_code)
+    raw, origin = requested_study(study, models, settings, tp_plan, allow_code)
     return traced(raw, origin, fresh, progress or Progress()), origin

@@ -11,7 +11,7 @@ from phaze.api.graphs import length_of, sizes_of
 from phaze.api.load_study import announce, with_plan
 from phaze.api.pricing import budget_of, planned_value, priced
 from phaze.api.single import write_trace
-from phaze.api.values import NothingFitsError, Planned, Shown, identified, sheet
+from phaze.api.values import Answer, NothingFitsError, Planned, identified, sheet
 from phaze.errors import InfeasibleError, InputError
 from phaze.options.arguments import parsed
 from phaze.options.jobs import ModelSource, PlanOptions, Sizes
@@ -164,7 +164,7 @@ def planned_answer(
         short = sought_levers(request, found.candidates)
         title = f"{job.model} on {job.devices:,} x {job.chip}, {request.setting.cluster.label}"
         document = shortage_document(short, request.setting)
-        shown = identified(Shown(document, sheet("phaze.report.plan_sheet", "shortage_sections", title, short, True)))
+        shown = identified(Answer(document, sheet("phaze.report.plan_sheet", "shortage_sections", title, short, True)))
         raise NothingFitsError(document["shortage"]["sentence"], document, shown.sections)
     if perfetto is not None:
         write_trace(perfetto, [(job.model, best.problem, best.plan)])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown, identified, sheet
+from phaze.api.values import Answer, identified, sheet
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Searched(Shown):
+class Searched(Answer):
     """A finished search in its folder; a temporary folder is removed with this value.
 
     Examples:
@@ -95,7 +95,7 @@ class Searched(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Fronted(Shown):
+class Fronted(Answer):
     """A finished front in its folder; a temporary folder is removed with this value."""
 
     folder: Path
@@ -137,7 +137,7 @@ class Fronted(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Swept(Shown):
+class Swept(Answer):
     """A finished sweep in its folder; a temporary folder is removed with this value."""
 
     folder: Path
@@ -173,7 +173,7 @@ class Swept(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Compared(Shown):
+class Compared(Answer):
     """Chips compared with a baseline; throughput in sequences/s."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Unpack
 
 from phaze.api.function import api
 from phaze.api.run_values import Fronted, Searched, Swept
-from phaze.api.values import Shown, identified, notes, sheet
+from phaze.api.values import Answer, identified, notes, sheet
 from phaze.errors import InputError
 from phaze.options.option import Option
 from phaze.options.runs import ExplainOptions, ExportOptions, ReportOptions, VerifyOptions
@@ -24,7 +24,7 @@ def place_of(run: Run) -> str:
 def explain(
     run: Annotated[Run, Option("The folder of a finished search.", argument=True, python="Or the search itself.")],
     **options: Unpack[ExplainOptions],
-) -> Shown:
+) -> Answer:
     """Why this chip: neighbours, near-ties, marginal values, sensitivity, as ``phaze explain``.
 
     Returns:
@@ -79,7 +79,7 @@ def explain(
             write_whole(folder / EXPLANATION, dumps(kept_with(folder, said)) + "\n")
         except InputError as fault:
             progress.say(f"The explanation is not kept for the page: {fault}\n")
-    return identified(Shown(said, sheet("phaze.explain.sheet", "explanation_sections", said)), folder)
+    return identified(Answer(said, sheet("phaze.explain.sheet", "explanation_sections", said)), folder)
 
 
 @api
@@ -93,7 +93,7 @@ def verify(
         ),
     ],
     **options: Unpack[VerifyOptions],
-) -> Shown:
+) -> Answer:
     """Check a certificate by independent code, as ``phaze verify``.
 
     Returns:
@@ -130,7 +130,7 @@ def report(
         ),
     ],
     **options: Unpack[ReportOptions],
-) -> Shown:
+) -> Answer:
     """Write the HTML page of a run, front, sweep or plan, as ``phaze report``.
 
     Returns:
@@ -164,7 +164,7 @@ def report(
         else:
             path = makers[kept[0] if kept else "result.json"](folder, wanted)
     page = {"page": str(path), "bytes": path.stat().st_size}
-    return identified(Shown(page, notes(f"The page: {path}")), folder, plan)
+    return identified(Answer(page, notes(f"The page: {path}")), folder, plan)
 
 
 def _written(path: Path, text: str) -> Path:
@@ -225,7 +225,7 @@ def export(
         ),
     ],
     **options: Unpack[ExportOptions],
-) -> Shown:
+) -> Answer:
     """Launch files, traces and tables of a run or a plan, as ``phaze export``.
 
     Returns:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.api.load_study import settled
-from phaze.api.values import Sheeted, Shown
+from phaze.api.load_study import traced_study
+from phaze.api.values import Answer, Sheeted
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms
@@ -50,7 +50,7 @@ class Space:
     """
 
     def __init__(self, study: "Study", *, settings: Sequence[str] = (), allow_code: bool = False) -> None:
-        raw, origin = settled(study, None, settings, allow_code=allow_code)
+        raw, origin = traced_study(study, None, settings, allow_code=allow_code)
         self._job = question_of(study_of(raw, origin.where), reader=origin.reader).job
         self._scale = scale_for(self._job)
         self._chips = enumerate_space(self._job.space)
@@ -126,7 +126,7 @@ class Space:
         found = sheet_of(self._on(number)[-1], load_terms())
         return Sheeted(sheet_document(found), partial(chip_sections, found, None, {}), found.chip)
 
-    def evaluate(self, number: int) -> Shown:
+    def evaluate(self, number: int) -> Answer:
         """The exact score of a chip, with the best plan of every model on it: schedules, placement, all configurations.
 
         Args:
@@ -151,7 +151,7 @@ class Space:
                     for task, offer in placed
                 ]
                 best |= {"score": score, "hbm_bytes": chip.hbm.size_bytes, "models": models}
-        return Shown(best, partial(_evaluated_sections, best))
+        return Answer(best, partial(_evaluated_sections, best))
 
 
 def _evaluated_sections(document: Mapping[str, Any]) -> list[Notes]:

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Unpack
 
 from phaze.api.function import api
-from phaze.api.load_study import asked_study, settled, study_settings, traced
+from phaze.api.load_study import requested_study, study_settings, traced, traced_study
 from phaze.api.run_values import Fronted, Searched, searched, write_page
 from phaze.api.values import identified, sheet
 from phaze.options.studies import FrontOptions, SearchOptions, Study
@@ -79,7 +79,7 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
         from phaze.hardware.write import toml_text
 
         tensor_plan = None if options["tp_plan"] is None else str(options["tp_plan"])
-        asked_for, origin = asked_study(study, options["model"], chosen, tensor_plan, options["allow_code"])
+        asked_for, origin = requested_study(study, options["model"], chosen, tensor_plan, options["allow_code"])
         ended = None if options["out"] is None else _ended(options["out"], asked_for, options["page"])
         if ended is not None:
             return ended
@@ -147,7 +147,7 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         from phaze.study.load import question_of, study_of
 
         chosen = study_settings(options, FrontOptions)
-        raw, origin = settled(
+        raw, origin = traced_study(
             study, options["model"], chosen, options["fresh"], progress, allow_code=options["allow_code"]
         )
         progress.step("loading the models' graphs")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from phaze.api.function import api
-from phaze.api.load_study import asked_study, settled, study_settings, traced
+from phaze.api.load_study import requested_study, study_settings, traced, traced_study
 from phaze.api.run_values import Compared, Swept
 from phaze.api.studies import folder_of
 from phaze.api.values import identified, sheet
@@ -40,7 +40,7 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
         from phaze.sweep.over import over_of
         from phaze.sweep.run import sweep as sweep_points
 
-        raw, origin = asked_study(
+        raw, origin = requested_study(
             study,
             options["model"],
             study_settings(options, CompareOptions),
@@ -88,7 +88,7 @@ def compare(study: Study = None, **options: Unpack[CompareOptions]) -> Compared:
             if not study.is_file():
                 raise InputError("--run", f"{options['runs'][0]} holds no finished run", "give the folder of a search")
         chosen = study_settings(options, CompareOptions)
-        raw, origin = settled(
+        raw, origin = traced_study(
             study, options["model"], chosen, options["fresh"], progress, allow_code=options["allow_code"]
         )
         progress.step("placing the models on each chip")

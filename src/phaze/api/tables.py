@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 from phaze.api.function import api
-from phaze.api.values import Shown
+from phaze.api.values import Answer
 from phaze.errors import InputError
 from phaze.options.option import Option
 from phaze.options.runs import CalibrateOptions, ValidateOptions
@@ -20,7 +20,7 @@ def validate(
         str | Path | None, Option("A CSV file of measured runs; default: the bundled ones.", argument=True)
     ] = None,
     **options: Unpack[ValidateOptions],
-) -> Shown:
+) -> Answer:
     """Estimates against published figures, as ``phaze validate``.
 
     Returns:
@@ -60,7 +60,7 @@ def calibrate(
         Option("CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).", argument=True),
     ] = None,
     **options: Unpack[CalibrateOptions],
-) -> Shown:
+) -> Answer:
     """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
     their files, as ``phaze calibrate``.
 

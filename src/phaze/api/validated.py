@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phaze.api.values import Shown, sheet
+from phaze.api.values import Answer, sheet
 
 if TYPE_CHECKING:
     from phaze.hardware.calibration import Basis
@@ -27,7 +27,7 @@ def sets_of(path: Path | None, only: list[str], allow_code: bool = False) -> "Se
     return [(one.name, one.title, rows_of(one)) for one in chosen]
 
 
-def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> Shown:
+def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> Answer:
     """Every run beside what was measured."""
     from phaze.evaluate.memo import Memo
     from phaze.validate.compare import compare, document_of
@@ -39,10 +39,10 @@ def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progres
         compared.append(compare(name, title, rows, basis, memo))
 
     shown = sheet("phaze.report.validation_sheet", "runs_sections", compared, every)
-    return Shown(document_of(compared, basis), shown)
+    return Answer(document_of(compared, basis), shown)
 
 
-def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Shown:
+def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer:
     """The best plan of every job beside the one that was run."""
     from phaze.evaluate.memo import Memo
     from phaze.validate.best import beside, best_document, priced_jobs
@@ -62,20 +62,20 @@ def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Shown:
     }
 
     rows = [(titles[name], ones, priced[name][1]) for name, ones in by_set.items()]
-    return Shown(document, sheet("phaze.report.validation_sheet", "best_sections", rows))
+    return Answer(document, sheet("phaze.report.validation_sheet", "best_sections", rows))
 
 
-def operators_validated() -> Shown:
+def operators_validated() -> Answer:
     """Operators, collectives and layers beside measured ones."""
     from phaze.cost.accuracy import accuracy_rows
 
     rows = accuracy_rows()
     named = [{**asdict(row), "error": row.error, "datasheet_error": row.datasheet_error} for row in rows]
 
-    return Shown({"rows": named}, sheet("phaze.report.accuracy_sheet", "accuracy_sections", rows))
+    return Answer({"rows": named}, sheet("phaze.report.accuracy_sheet", "accuracy_sections", rows))
 
 
-def silicon_validated() -> Shown:
+def silicon_validated() -> Answer:
     """Area, power and sustained rates beside published chips."""
     from phaze.hardware.dies import compare_areas, compare_powers
     from phaze.validate.silicon import check_silicon, silicon_document
@@ -88,10 +88,10 @@ def silicon_validated() -> Shown:
     }
 
     shown = sheet("phaze.report.silicon_sheet", "silicon_sections", clusters, areas, powers)
-    return Shown(document, shown)
+    return Answer(document, shown)
 
 
-def rediscovery_validated() -> Shown:
+def rediscovery_validated() -> Answer:
     """The best chip within a real one's area and power, beside it."""
     from rich.console import Console
     from rich.progress import track
@@ -101,4 +101,4 @@ def rediscovery_validated() -> Shown:
     bar = track(asked(), "Searching", console=Console(stderr=True), transient=True)
     document = rediscovery_document([rediscovered(chip, model) for chip, model in bar])
 
-    return Shown(document, sheet("phaze.report.silicon_sheet", "rediscovery_sections", document["rows"]))
+    return Answer(document, sheet("phaze.report.silicon_sheet", "rediscovery_sections", document["rows"]))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from phaze.hardware.chip import Chip
     from phaze.report.sections import Section, Sheet
 
-S = TypeVar("S", bound="Shown")
+S = TypeVar("S", bound="Answer")
 
 
 def sheet(module: str, name: str, *arguments: Any) -> "Sheet":
@@ -45,7 +45,7 @@ def printed(sections: "Sheet") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Answer:
     """A document that prints as its command does; ``exit_code`` is that of the command, ``more`` its further
     documents where several questions were asked at once."""
 
@@ -101,7 +101,7 @@ def identified(value: S, folder: Path | None = None, document: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Graphed(Shown):
+class Graphed(Answer):
     """A model's operators; ``model`` is the graph itself."""
 
     graph: "Model | None" = None
@@ -115,14 +115,14 @@ class Graphed(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sheeted(Shown):
+class Sheeted(Answer):
     """A chip with its estimates; ``chip`` is the chip itself."""
 
     chip: "Chip"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Estimated(Shown):
+class Estimated(Answer):
     """What an operator takes."""
 
     @property
@@ -134,7 +134,7 @@ class Estimated(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Scheduled(Shown):
+class Scheduled(Answer):
     """The best order of operators."""
 
     @property
@@ -143,7 +143,7 @@ class Scheduled(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Placed(Shown):
+class Placed(Answer):
     """The fastest split of layers over devices."""
 
     @property

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from phaze.api.plan_certificate import plan_independently
-from phaze.api.values import Shown, sheet
+from phaze.api.values import Answer, sheet
 from phaze.api.verify_certificate import NOT_COVERED, asked_otherwise, independently
 from phaze.api.verify_front import front_independently
 from phaze.api.verify_larger import larger_verified
@@ -57,7 +57,7 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
     return lines
 
 
-def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str) -> Shown:
+def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str) -> Answer:
     """The answer of the checker; ``unchecked``: what of its folder was compared with nothing."""
     document = {
         "run": run,
@@ -77,7 +77,7 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
     gap = float(result["certificate"]["gap"]) if result else None
     lines = [*_said(run, verdict, wrong, gap), *([unchecked] if unchecked and not wrong else [])]
     shown = sheet("phaze.report.verify_sheet", "verdict_sections", document, lines)
-    return Shown(document, shown, exit_code=1 if wrong else NOT_COVERED if verdict.missing else 0)
+    return Answer(document, shown, exit_code=1 if wrong else NOT_COVERED if verdict.missing else 0)
 
 
 def _only(folder: Path) -> str:
@@ -105,7 +105,7 @@ def verified(
     gap: float | None,
     allow_code: bool,
     progress: "Progress",
-) -> Shown:
+) -> Answer:
     """The verdict on the folder of a run, a front, a sweep or a plan."""
     from phaze.search.result import SCHEMA
 

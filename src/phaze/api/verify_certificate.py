@@ -18,14 +18,14 @@ READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, Overflow
 def asked_otherwise(folder: Path, study: str, allow_code: bool, front: dict[str, Any] | None = None) -> list[str]:
     """What of a run's problem is not what a study asks, whose code runs only if ``allow_code``; ``front``: metrics and
     limits of a front, whose gap is an option of its command and not of its study."""
-    from phaze.api.load_study import settled
+    from phaze.api.load_study import traced_study
     from phaze.files import read_text
     from phaze.search.question_files import PROBLEM, differences
     from phaze.study.load import question_of, study_of
 
     kept = read_text(str(folder / PROBLEM))[0]
     gap = [] if front is None else [f"search.gap={json.loads(kept)['gap']!r}"]
-    raw, origin = settled(study, None, gap, allow_code=allow_code)
+    raw, origin = traced_study(study, None, gap, allow_code=allow_code)
     question = question_of(study_of(raw, origin.where), reader=origin.reader)
     asked = (question if front is None else question.fronted(front)).papers("").problem
     if kept == asked:

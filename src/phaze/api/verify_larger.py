@@ -3,14 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown, sheet
+from phaze.api.values import Answer, sheet
 from phaze.api.verify_certificate import NOT_COVERED, as_phaze_has_it
 
 if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 
-def larger_verified(run: str, result: dict[str, Any], text: str, space: str, gap: float, progress: "Progress") -> Shown:
+def larger_verified(
+    run: str, result: dict[str, Any], text: str, space: str, gap: float, progress: "Progress"
+) -> Answer:
     """Whether nothing in a space is better than the answer of a run by more than a gap; ``result`` and ``text`` are
     those of the run's own result, which must be that of its certificate."""
     from phaze.check.verdict import check
@@ -38,4 +40,4 @@ def larger_verified(run: str, result: dict[str, Any], text: str, space: str, gap
     }
 
     shown = sheet("phaze.report.verify_sheet", "verdict_sections", document, [f"{run} {verdict.sentence()}"])
-    return Shown(document, shown, exit_code=1 if wrong else 0 if verdict.holds else NOT_COVERED)
+    return Answer(document, shown, exit_code=1 if wrong else 0 if verdict.holds else NOT_COVERED)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Shown, sheet
+from phaze.api.values import Answer, sheet
 from phaze.api.verify_certificate import NOT_COVERED, READING, independently
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progr
     return found
 
 
-def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
+def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
     """The verdict on every point, and on the sweep."""
     from phaze.documents import read_answer
     from phaze.report.run_id import id_in
@@ -132,4 +132,4 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Shown:
 
     points = [(f"{document['over']} = {document['points'][at]['shown']}", verdict.sentence()) for at, verdict in found]
     shown = sheet("phaze.report.verify_sheet", "sweep_verdict_sections", answer, points)
-    return Shown(answer, shown, exit_code=1 if wrong else NOT_COVERED if missing else 0)
+    return Answer(answer, shown, exit_code=1 if wrong else NOT_COVERED if missing else 0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from phaze.api.function import file_fault
-from phaze.api.values import Shown
+from phaze.api.values import Answer
 from phaze.cli.interrupt import CODE as STOPPED
 from phaze.cli.interrupt import stopped
 from phaze.cli.moved import refuse_moved
@@ -47,7 +47,7 @@ def _print(sections: Sections) -> None:
     sys.stdout.write(writable("".join(line.rstrip() + "\n" for line in captured.get().splitlines())))
 
 
-def print_answer(answer: Shown, as_json: bool, pretty: bool) -> None:
+def print_answer(answer: Answer, as_json: bool, pretty: bool) -> None:
     """Print an answer and end with its exit code."""
     if as_json:
         from phaze.documents import dumps

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Answer
 from phaze.options.option import Option
 from phaze.report.sections import Notes, Section, Table
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Clear = Annotated[bool, Option("Remove all cached graphs.")]
 
 
-def cache(clear: Clear = False) -> Shown:
+def cache(clear: Clear = False) -> Answer:
     """Show the cache of traced graphs of your own models, or clear it.
 
     PHAZE_CACHE names another folder. Examples: phaze cache · phaze cache --clear
@@ -29,7 +29,7 @@ def cache(clear: Clear = False) -> Shown:
         "removed_files": removed,
         "models": [{"model": one.place, "graphs": one.graphs, "bytes": one.bytes} for one in entries],
     }
-    return Shown(document, lambda: _sections(str(kept.folder), entries, removed))
+    return Answer(document, lambda: _sections(str(kept.folder), entries, removed))
 
 
 def _sections(folder: str, entries: "Sequence[Kept]", removed: int | None) -> list[Section]:

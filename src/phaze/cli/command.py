@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from phaze.api.values import NothingFitsError, Shown
+from phaze.api.values import Answer, NothingFitsError
 from phaze.cli.answer import print_answer
 from phaze.cli.tour import Command
 from phaze.errors import InputError
@@ -25,7 +25,7 @@ SHARED = (
 def _metavar(kind: Any) -> str | None:
     """What the help shows for a value: that it is a number, or the names to choose from."""
     kinds = [kind] if get_origin(kind) is Literal else get_args(kind) or (kind,)
-    kinds = [one for one in kinds if one is not NoneType]
+    kinds = [kind for kind in kinds if kind is not NoneType]
     if len(kinds) != 1:
         return None
     if get_origin(kinds[0]) is Literal:
@@ -74,33 +74,33 @@ def _read(parameters: Sequence[Parameter], options: Mapping[str, Any]) -> dict[s
     return values
 
 
-def command(function: Callable[..., Shown], listed: Command | None = None) -> Callable[..., None]:
+def command(function: Callable[..., Answer], listed: Command | None = None) -> Callable[..., None]:
     """Make a command of a function: it is called with what was given, and what it returns, or that nothing is feasible,
     is printed. A function of the API has the help and the defaults with which it is ``listed``."""
     of_api: list[Parameter] | None = getattr(function, "parameters", None)
     always = (listed and listed.always) or {}
     usual = (listed and listed.defaults) or {}
-    parameters = [one for one in of_api or parameters_of(function) if one.name not in always]
+    parameters = [parameter for parameter in of_api or parameters_of(function) if parameter.name not in always]
     watched = "progress" in inspect.signature(function).parameters
 
     @functools.wraps(function)
     def run(as_json: bool, pretty: bool, **options: Any) -> None:
         _require_values(parameters, options)
-        given = {**_read(parameters, options), **always}
+        values = {**_read(parameters, options), **always}
         try:
             if of_api is not None:  # it tells its steps itself
-                value = function(**given)
+                value = function(**values)
             else:
                 with on_standard_error() as progress:
                     progress.step(f"phaze {function.__name__}")
-                    value = function(**given, **({"progress": progress} if watched else {}))
+                    value = function(**values, **({"progress": progress} if watched else {}))
         except NothingFitsError as fault:
-            value = Shown(fault.document, fault.sections, exit_code=fault.exit_code)
+            value = Answer(fault.document, fault.sections, exit_code=fault.exit_code)
         print_answer(value, as_json, pretty)
 
-    signature = [_option(one, usual.get(one.name, one.default)) for one in parameters]
+    signature = [_option(parameter, usual.get(parameter.name, parameter.default)) for parameter in parameters]
     signature += [_keyword(name, bool, typer.Option(flag, help=text), False) for name, flag, text in SHARED]
     run.__signature__ = inspect.Signature(signature, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in signature}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     run.__doc__ = listed.help if listed and listed.help else function.__doc__
     return run

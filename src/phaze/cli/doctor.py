@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from phaze.api.values import Shown
+from phaze.api.values import Answer
 from phaze.report.sections import Figures, Table
 
 # A distribution, the commands that need it, and what installs it; what every command needs has no extra.
@@ -38,7 +38,7 @@ def _compiled() -> int:
     return sum(1 for _ in Path(phaze.__file__).parent.rglob("*.nbc"))
 
 
-def doctor() -> Shown:
+def doctor() -> Answer:
     """Report what is installed, what is missing for which command, and where files are stored.
 
     Example: phaze doctor
@@ -84,4 +84,4 @@ def doctor() -> Shown:
     ]
     title = f"phaze {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
     table = Table(("package", "installed", "needed for"), packages, title, texts=3)
-    return Shown(document, lambda: [table, Figures(places)])
+    return Answer(document, lambda: [table, Figures(places)])

@@ -4,7 +4,7 @@ import importlib
 import time
 from typing import TYPE_CHECKING
 
-from phaze.api.values import Shown, notes
+from phaze.api.values import Answer, notes
 
 if TYPE_CHECKING:
     from phaze.report.progress import Progress
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def kernels(
     *,
     progress: "Progress",
-) -> Shown:
+) -> Answer:
     """Compile and cache the kernels that the shipped library does not have for this Python and machine.
 
     make setup does this. Example: phaze kernels
@@ -34,4 +34,4 @@ def kernels(
     if names:
         lines.append(f"the kernels of {len(names)} packages compiled and cached in {seconds:.1f} s")
     document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}
-    return Shown(document, notes(*lines))
+    return Answer(document, notes(*lines))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from phaze.api.values import Shown, notes
+from phaze.api.values import Answer, notes
 from phaze.errors import InputError, unknown_name
 from phaze.options.arguments import parsed
 from phaze.options.option import Option
@@ -44,7 +44,7 @@ def new(
     power: Power = "700 W",
     model: ModelNames = None,
     out: Out = None,
-) -> Shown:
+) -> Answer:
     """Write a commented template that works unchanged and explains each line.
 
     Existing files are not overwritten. Examples: phaze new study --node n7 --area 600 --power 400 ·
@@ -81,4 +81,4 @@ def new(
     tried = tries[kind].format(file=in_a_line(file))
 
     line = f"{' and '.join(texts)} written; try: {tried}"
-    return Shown({"files": list(texts), "try": tried}, notes(line))
+    return Answer({"files": list(texts), "try": tried}, notes(line))

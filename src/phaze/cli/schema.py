@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from phaze.api.values import Shown, notes
+from phaze.api.values import Answer, notes
 from phaze.options.option import Option
 from phaze.report.sections import Table
 
@@ -37,7 +37,7 @@ def formats() -> "dict[str, Format]":
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 
 
-def schema(name: Name = None) -> Shown:
+def schema(name: Name = None) -> Answer:
     """List the file formats, or print the JSON schema of one.
 
     Examples: phaze schema · phaze schema chip > chip.schema.json
@@ -56,10 +56,10 @@ def schema(name: Name = None) -> Shown:
 
     from phaze.documents import dumps
 
-    return Shown(document, notes(dumps(document, pretty=True)))
+    return Answer(document, notes(dumps(document, pretty=True)))
 
 
-def _all(known: "dict[str, Format]") -> Shown:
+def _all(known: "dict[str, Format]") -> Answer:
     rows = [(form.name, form.summary) for form in known.values()]
     document = {"formats": [{"name": name, "summary": summary} for name, summary in rows]}
-    return Shown(document, lambda: [Table(("format", "what it holds"), rows, texts=2)])
+    return Answer(document, lambda: [Table(("format", "what it holds"), rows, texts=2)])

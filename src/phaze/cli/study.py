@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
-from phaze.api.load_study import settled
-from phaze.api.values import Shown
+from phaze.api.load_study import traced_study
+from phaze.api.values import Answer
 from phaze.cli.command import command
 from phaze.options.option import Option
 from phaze.options.studies import CheckOptions
@@ -20,7 +20,7 @@ File = Annotated[str, Option("A study (phaze.study/1); - reads it from standard 
 
 @app.command("check")
 @command
-def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) -> Shown:
+def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) -> Answer:
     """Check a study: its file, every name in it, and the size of the search.
 
     Example: phaze study check examples/quickstart.toml --set objective.kind=energy_delay
@@ -29,7 +29,9 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
     from phaze.search.shortage import no_chip
     from phaze.study.load import job_of, study_of
 
-    raw, origin = settled(file, None, options["settings"], options["fresh"], progress, allow_code=options["allow_code"])
+    raw, origin = traced_study(
+        file, None, options["settings"], options["fresh"], progress, allow_code=options["allow_code"]
+    )
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
     job = job_of(checked, reader=origin.reader)
@@ -55,4 +57,4 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
     configurations = sum(len(task.configurations) for task in job.models)
     chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {configurations} configurations"
     sentence = f"{job.name} is a good study: {chips}"
-    return Shown(document, lambda: [Notes([sentence], checked.title or "")])
+    return Answer(document, lambda: [Notes([sentence], checked.title or "")])

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from phaze.api.values import Shown, notes
+from phaze.api.values import Answer, notes
 from phaze.errors import InputError
 from phaze.options.option import Option
 
@@ -15,7 +15,7 @@ Port = Annotated[int, Option("The port on 127.0.0.1; 0 takes a free one.")]
 Open = Annotated[bool, Option("Open the page in a browser.", flag="--open/--no-open")]
 
 
-def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, progress: "Progress") -> Shown:
+def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, progress: "Progress") -> Answer:
     """Show all runs of a folder in a browser: list, search, compare two, monitor a running search.
 
     It is read-only, bound to 127.0.0.1, and requires the token of the URL that it prints; Ctrl-C stops it.
@@ -40,4 +40,4 @@ def view(folder: Folder = "runs", port: Port = 0, open_it: Open = False, *, prog
             webbrowser.open(server.address)
         server.serve_forever()
 
-    return Shown({"folder": folder}, notes("ended"))
+    return Answer({"folder": folder}, notes("ended"))

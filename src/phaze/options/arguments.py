@@ -35,13 +35,13 @@ def whole(option: str, value: Any) -> int:
 def number(option: str, value: Any) -> float:
     """A finite number, or a text that is one."""
     try:
-        found = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
-        finite = isfinite(found)
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
+        finite = isfinite(number)
     except (ValueError, OverflowError):
         finite = False
     if not finite:
         raise InputError(option, f"'{value}' is not a number", "give one such as 0.5")
-    return found
+    return number
 
 
 def place(option: str, value: Any) -> str:
@@ -83,12 +83,12 @@ def share(option: str, value: str | float) -> float:
     """A share of memory to leave free: ``6%`` or ``0.06``."""
     text = str(value).strip()
     try:
-        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        memory_share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         raise InputError(option, f"'{value}' is not a share", "give one such as 6% or 0.06") from None
-    if not 0 <= found <= MOST_HEADROOM:
-        raise InputError(option, f"{found!r} is out of range", "give a share such as 6% or 0.06, at most 90%")
-    return found
+    if not 0 <= memory_share <= MOST_HEADROOM:
+        raise InputError(option, f"{memory_share!r} is out of range", "give a share such as 6% or 0.06, at most 90%")
+    return memory_share
 
 
 def names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
@@ -98,26 +98,26 @@ def names(option: str, value: str | Iterable[str]) -> tuple[str, ...]:
 
 def numbers(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
     """Whole numbers above 0, ascending, each once."""
-    said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
+    texts, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
     try:
-        found = tuple(sorted({int(part) if len(part) < DIGITS else BEYOND for part in said}))
+        values = tuple(sorted({int(part) if len(part) < DIGITS else BEYOND for part in texts}))
     except ValueError:
         raise InputError(option, f"'{seen}' is not a list of numbers", "give whole numbers such as 1,2,4") from None
-    if not found or found[0] < 1 or found[-1] >= BEYOND:
+    if not values or values[0] < 1 or values[-1] >= BEYOND:
         raise InputError(option, f"'{seen[:LONGEST_NAME]}' is out of range", "give numbers above 0 of 64 bits")
-    return found
+    return values
 
 
 def shards(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
     """Ranks that share state, ascending; 0 of a list, ``all`` of a text, is all ranks with the same weights."""
-    said, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
+    texts, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
     try:
-        found = {0 if part == "all" else int(part) for part in said}
+        ranks = {0 if part == "all" else int(part) for part in texts}
     except ValueError:
         raise InputError(option, f"'{seen}' is not a list of ranks", "give numbers such as 8,16 or 8,all") from None
-    if isinstance(value, str) and "0" in said:
+    if isinstance(value, str) and "0" in texts:
         raise InputError(option, "0 is out of range", "give 2 ranks or more, or all")
-    return tuple(sorted(found))
+    return tuple(sorted(ranks))
 
 
 def reader_of(annotation: Any) -> Reader | None:

@@ -89,23 +89,23 @@ def _parts(annotation: Any) -> tuple[Any, Option | None]:
 
 
 def table_parameters(table: type) -> list[Parameter]:
-    found = []
+    parameters = []
     for name, annotation in table.__annotations__.items():
         kind, option = _parts(annotation)
         if option is None:
             raise TypeError(f"{table.__name__}.{name} states no option")
-        found.append(Parameter(name, inspect.Parameter.KEYWORD_ONLY, kind, option.default, option))
-    return found
+        parameters.append(Parameter(name, inspect.Parameter.KEYWORD_ONLY, kind, option.default, option))
+    return parameters
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function that are options: those of its signature, and those of its table."""
-    found = []
+    parameters = []
     for stated in inspect.signature(function).parameters.values():
         if get_origin(stated.annotation) is Unpack:
-            found += table_parameters(get_args(stated.annotation)[0])
+            parameters += table_parameters(get_args(stated.annotation)[0])
             continue
         kind, option = _parts(stated.annotation)
         if option is not None:
-            found.append(Parameter(stated.name, stated.kind, kind, stated.default, option))
-    return found
+            parameters.append(Parameter(stated.name, stated.kind, kind, stated.default, option))
+    return parameters
