@@ -1,16 +1,15 @@
 """What was measured of a chip of clusters: plans and estimates take it, searches do not."""
 
-from dataclasses import replace
-
 import pytest
 
 from phaze.cost.estimate import estimate_product
 from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants, measured_clock_hz, rate_clock_hz
-from phaze.hardware.chip_parts import UNMEASURED, ChipMeasurements
+from phaze.hardware.chip_parts import UNMEASURED
 from phaze.hardware.converted import without_measurements
 from phaze.hardware.library import load_chip
 from phaze.hardware.trust import chip_trust
+from phaze.values import replace
 from tests.hardware.chips import stated_chip
 
 
@@ -30,9 +29,9 @@ def test_a_rate_beyond_the_rated_clock_is_that_of_the_rated_clock() -> None:
 
 
 def test_alone_and_training_take_each_others_measurement_where_they_have_none() -> None:
-    own = replace(stated_chip("h100"), measured=ChipMeasurements(clock_hz=1.4e9))
+    own = replace(stated_chip("h100"), measured=replace(UNMEASURED, clock_hz=1.4e9))
     assert measured_clock_hz(own, "alone") == measured_clock_hz(own, "training") == 1.4e9
-    rated = replace(own, measured=ChipMeasurements(rate_flops=700e12, rate_shape=(4096, 4096, 4096)))
+    rated = replace(own, measured=replace(UNMEASURED, rate_flops=700e12, rate_shape=(4096, 4096, 4096)))
     assert measured_clock_hz(rated, "alone") == measured_clock_hz(rated, "training") == rate_clock_hz(rated)
     both = replace(own, measured=replace(rated.measured, clock_hz=1.4e9))
     assert measured_clock_hz(both, "alone") == 1.4e9 and measured_clock_hz(both, "training") == rate_clock_hz(rated)

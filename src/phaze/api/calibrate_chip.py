@@ -18,8 +18,6 @@ COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
 
 def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Progress") -> Answer:
     """Constants of a chip from its operators, and its file."""
-    from dataclasses import asdict
-
     from phaze.cost.fitting import fit_chip
     from phaze.files import read_text
     from phaze.hardware.files import ChipFile
@@ -31,7 +29,7 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     progress.step(f"fitting constants to {len(rows):,} measurements")
     cores = isinstance(file, ChipFile)
     found = fit_chip(rows, chip_of_file(file))
-    said = asdict(found.calibration)
+    said = found.calibration.as_read()
     constants = {
         name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")
     }
@@ -44,7 +42,7 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
         "chip": file.name,
         "rows": found.rows,
         "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
-        "calibration": asdict(found.calibration) | ({} if cores else {"clock_hz": found.clock_hz}),
+        "calibration": said | ({} if cores else {"clock_hz": found.clock_hz}),
         "file": target,
     }
 

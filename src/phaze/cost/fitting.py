@@ -12,7 +12,7 @@ constants fitted on the other four, so no row helps to predict itself.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -28,6 +28,7 @@ from phaze.cost.work import Work
 from phaze.errors import InputError
 from phaze.hardware.calibration import DATASHEET, Calibration, Constants, constants_of
 from phaze.hardware.chip import Chip
+from phaze.values import replace
 
 FOLDS = 5
 """Rows that are held back in turn: a fifth each time."""

@@ -13,10 +13,14 @@ hours: they start in 4 us, and the clock is lower because the chip is warm and a
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, model_validator
+
+from phaze.documents import Bytes, Document, NonNegative, Seconds, Share
 from phaze.errors import InputError
 from phaze.hardware.attention import AttentionRates
+from phaze.hardware.attention_file import known_family
 from phaze.hardware.formats import WIDE, WIDE_BITS, Ratios, Recipe
 
 Basis = Literal["calibrated", "datasheet", "ideal"]
@@ -38,36 +42,46 @@ def require_measured(where: str, name: str, value: float | None) -> None:
         raise InputError(f"{where}.{name}", f"{value!r} is out of range", remedy)
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Measured numbers of a chip, None where nothing was measured.
+class Calibration(Document):
+    """What was measured of a chip's operators, None where nothing was.
 
     ``matrix_share``, ``training_matrix_share``: sustained share of the matrix peak in large products. ``hbm_share``: of
     the HBM bandwidth that products reach, ``vector_hbm_share``: that vector operators reach. ``start_up_s``,
     ``vector_start_up_s``: seconds that a product, a vector operator called alone takes beside its work.
     ``block_cycles``: cycles lost for each array-sized block of outputs (filling and emptying it). ``kept_row_bytes``:
     the longest row, at 4 bytes an element, that a vector core keeps between the passes of a normalisation; longer ones
-    are fetched again. ``attention``: the family of chips whose measured attention kernels run on it
-    (:mod:`phaze.hardware.attention`). ``matrix_share_fp8``: as ``matrix_share``, of products in 8 bits;
-    ``fp8_gain``: of chips of clusters, how many times the rate of 16 bits products in 8 bits were measured to reach.
+    are fetched again. ``matrix_share_fp8``: as ``matrix_share``, of products in 8 bits.
     """
 
-    matrix_share: float | None = None
-    training_matrix_share: float | None = None
-    hbm_share: float | None = None
-    vector_hbm_share: float | None = None
-    start_up_s: float | None = None
-    vector_start_up_s: float | None = None
-    block_cycles: float | None = None
-    kept_row_bytes: float | None = None
-    attention: str | None = None
-    matrix_share_fp8: float | None = None
-    fp8_gain: float | None = None
+    matrix_share: Share | None = None
+    training_matrix_share: Share | None = None
+    hbm_share: Share | None = None
+    vector_hbm_share: Share | None = None
+    start_up_s: Annotated[Seconds | None, Field(alias="start_up")] = None
+    vector_start_up_s: Annotated[Seconds | None, Field(alias="vector_start_up")] = None
+    block_cycles: NonNegative | None = None
+    kept_row_bytes: Annotated[Bytes | None, Field(alias="kept_row")] = None
+    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
+    matrix_share_fp8: Share | None = None
+    _fp8_gain: float | None = None
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            if field.name != "attention":
-                require_measured("calibration", field.name, getattr(self, field.name))
+    @model_validator(mode="after")
+    def _possible(self) -> "Calibration":
+        for name, value in self:
+            if name != "attention":
+                require_measured("calibration", name, value)
+        if self.attention is not None:
+            known_family(self.attention, "calibration.attention")
+        return self
+
+    @property
+    def fp8_gain(self) -> float | None:
+        """Of chips of clusters, how many times the rate of 16 bits products in 8 bits were measured to reach."""
+        return self._fp8_gain
+
+    def as_read(self) -> dict[str, Any]:
+        """The numbers as answers and certificates state them."""
+        return {**dict(self), "fp8_gain": self.fp8_gain}
 
     @property
     def complete(self) -> bool:

@@ -9,13 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
+from phaze.documents import Bytes, Document, FlopPerSecond, Hertz, Mm2, Seconds, Share, Watts
 from phaze.errors import InputError
-from phaze.hardware.calibration import Calibration
+from phaze.hardware.attention_file import known_family
+from phaze.hardware.calibration import Calibration, require_measured
+from phaze.hardware.keys import Text, Units
+from phaze.values import replace
 
 ClockBasis = Literal["sourced", "derived", "recalled"]
 Interfaces = Literal["ga100", "aldebaran"]
@@ -198,52 +203,59 @@ class Built:
                 raise InputError(f"silicon.{name}", seen, "build at least as many as are in use")
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What the maker or a die photo says, to hold our own figures against; None where nothing is said."""
+class Published(Document):
+    """The maker's own figures, or those of a die photo, to hold ours against."""
 
-    peak_flops: float | None = None
-    die_mm2: float | None = None
+    peak_flops: Annotated[FlopPerSecond | None, Field(alias="peak")] = None
+    die_mm2: Annotated[Mm2 | None, Field(alias="die")] = None
     die_is_upper_bound: bool = False
-    tdp_w: float | None = None
-    process: str | None = None
+    tdp_w: Annotated[Watts | None, Field(alias="tdp")] = None
+    process: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChipMeasurements:
-    """What was measured of a chip, used to plan for it and to judge the model, never by a search.
+class ChipMeasurements(Document):
+    """What was measured, used by plans and never by a search: the rate of a long run of one product and its m, n, k,
+    else the clock, of which single products are priced at any rate; power; start-ups, shares of HBM, rows kept.
 
-    ``rate_flops``: of the product ``rate_shape`` (m, n, k), run for long; ``rate_fp8_flops``: the greatest in 8 bits.
-    ``clock_hz``: held by single products, and in training where no rate is stated. ``power_w``: the mean of a load that
-    keeps the arrays busy. Start-up times, HBM shares, the row that lanes keep and the family of attention kernels as in
+    ``rate_fp8_flops``: the greatest in 8 bits. ``clock_hz``: held by single products, and in training where no rate is
+    stated. ``power_w``: the mean of a load that keeps the arrays busy. The rest as in
     :mod:`phaze.hardware.calibration`.
     """
 
-    rate_flops: float | None = None
-    rate_shape: tuple[int, int, int] | None = None
-    power_w: float | None = None
-    clock_hz: float | None = None
-    start_up_s: float | None = None
-    vector_start_up_s: float | None = None
-    hbm_share: float | None = None
-    vector_hbm_share: float | None = None
-    kept_row_bytes: float | None = None
-    attention: str | None = None
-    rate_fp8_flops: float | None = None
+    rate_flops: Annotated[FlopPerSecond | None, Field(alias="rate")] = None
+    rate_shape: Annotated[Annotated[tuple[Units, Units, Units], Field(strict=False)] | None, Field(alias="shape")] = (
+        None
+    )
+    power_w: Annotated[Watts | None, Field(alias="power")] = None
+    clock_hz: Annotated[Hertz | None, Field(alias="clock")] = None
+    start_up_s: Annotated[Seconds | None, Field(alias="start_up")] = None
+    vector_start_up_s: Annotated[Seconds | None, Field(alias="vector_start_up")] = None
+    hbm_share: Share | None = None
+    vector_hbm_share: Share | None = None
+    kept_row_bytes: Annotated[Bytes | None, Field(alias="kept_row")] = None
+    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
+    rate_fp8_flops: Annotated[FlopPerSecond | None, Field(alias="rate_fp8")] = None
+
+    @model_validator(mode="after")
+    def _of_a_product(self) -> "ChipMeasurements":
+        if (self.rate_flops is None) != (self.rate_shape is None):
+            raise ValueError("give rate and shape together")
+        if self.rate_fp8_flops is not None and self.rate_flops is None:
+            raise ValueError("give rate with rate_fp8, which is relative to it")
+        for name in CALIBRATED:
+            require_measured("calibration", name, getattr(self, name))
+        if self.attention is not None:
+            known_family(self.attention, "measured.attention")
+        return self
 
     @property
     def calibration(self) -> Calibration | None:
         """Its shares and start-ups, None where none was measured: arrays have no share of their own here."""
-        calibration = Calibration(
-            hbm_share=self.hbm_share,
-            vector_hbm_share=self.vector_hbm_share,
-            start_up_s=self.start_up_s,
-            vector_start_up_s=self.vector_start_up_s,
-            kept_row_bytes=self.kept_row_bytes,
-            attention=self.attention,
-            fp8_gain=None if not self.rate_flops or not self.rate_fp8_flops else self.rate_fp8_flops / self.rate_flops,
-        )
+        gain = None if not self.rate_flops or not self.rate_fp8_flops else self.rate_fp8_flops / self.rate_flops
+        measured = {name: getattr(self, name) for name in (*CALIBRATED, "attention")}
+        calibration = replace(Calibration(), **measured, fp8_gain=gain)
         return None if calibration == Calibration() else calibration
 
 
+CALIBRATED = ("hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s", "kept_row_bytes")
 UNPUBLISHED, UNMEASURED, ALL_IN_USE = Published(), ChipMeasurements(), Built()

@@ -13,18 +13,16 @@ from phaze.documents import (
     Bytes,
     BytesPerSecond,
     Document,
-    FlopPerSecond,
     Format,
     Hertz,
     Positive,
-    Seconds,
-    Share,
     Watts,
 )
-from phaze.hardware.attention_file import known_family
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import (
     GENERATIONS,
+    UNMEASURED,
+    UNPUBLISHED,
     Built,
     ChipMeasurements,
     ClockBasis,
@@ -37,8 +35,8 @@ from phaze.hardware.chip_parts import (
     VectorUnits,
 )
 from phaze.hardware.converted import port_of
-from phaze.hardware.files import FormatsTable, HostTable, PublishedTable, UnitPair, Units
-from phaze.hardware.keys import Name, Place, Sources, Text
+from phaze.hardware.files import FormatsTable, HostTable, UnitPair
+from phaze.hardware.keys import Name, Place, Sources, Text, Units
 
 SCHEMA = "phaze.chip/2"
 Side = Annotated[int, Field(gt=0, le=65536)]
@@ -130,39 +128,6 @@ class PowerTable(Document):
     sustained: Watts
 
 
-class MeasurementsTable(Document):
-    """What was measured, used by plans and never by a search: the rate of a long run of one product and its m, n, k,
-    else the clock, of which single products are priced at any rate; power; start-ups, shares of HBM, rows kept."""
-
-    rate: FlopPerSecond | None = None
-    shape: Annotated[tuple[Units, Units, Units], Field(strict=False)] | None = None
-    power: Watts | None = None
-    clock: Hertz | None = None
-    start_up: Seconds | None = None
-    vector_start_up: Seconds | None = None
-    hbm_share: Share | None = None
-    vector_hbm_share: Share | None = None
-    kept_row: Bytes | None = None
-    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
-    rate_fp8: FlopPerSecond | None = None
-
-    @model_validator(mode="after")
-    def _of_a_product(self) -> "MeasurementsTable":
-        if (self.rate is None) != (self.shape is None):
-            raise ValueError("give rate and shape together")
-        if self.rate_fp8 is not None and self.rate is None:
-            raise ValueError("give rate with rate_fp8, which is relative to it")
-        return self
-
-    def value(self) -> ChipMeasurements:
-        return ChipMeasurements(
-            self.rate, self.shape, self.power, self.clock, self.start_up, self.vector_start_up, self.hbm_share,
-            self.vector_hbm_share, self.kept_row,
-            None if self.attention is None else known_family(self.attention, "measured.attention"),
-            self.rate_fp8,
-        )  # fmt: skip
-
-
 class ClusterChipFile(Document):
     """A chip as clusters of arrays (``phaze.chip/2``)."""
 
@@ -179,8 +144,8 @@ class ClusterChipFile(Document):
     links: SerialLinksTable
     silicon: BuiltTable = BuiltTable()
     power: PowerTable | None = None
-    published: PublishedTable = PublishedTable()
-    measured: MeasurementsTable = MeasurementsTable()
+    published: Published = UNPUBLISHED
+    measured: ChipMeasurements = UNMEASURED
     formats: FormatsTable = FormatsTable()
     host: HostTable | None = None
     notes: Text | None = None
@@ -195,7 +160,7 @@ class ClusterChipFile(Document):
 
     def value(self) -> Chip:
         """The chip at its rated clock; the processes that it names are not read yet."""
-        said, table, shared, measured = self.published, self.clusters, self.global_buffer, self.measured.value()
+        table, shared = self.clusters, self.global_buffer
         return Chip(
             name=self.name,
             title=self.title,
@@ -212,9 +177,9 @@ class ClusterChipFile(Document):
             cluster=self.cluster,
             clock_basis=self.clock_basis,
             built=self._built(),
-            published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
-            calibration=measured.calibration,
-            measured=measured,
+            published=self.published,
+            calibration=self.measured.calibration,
+            measured=self.measured,
             sustained_w=None if self.power is None else self.power.sustained,
             rated_hz=self.clock,
             formats=self.formats.value(),

@@ -14,19 +14,13 @@ from phaze.documents import (
     BytesPerSecond,
     Count,
     Document,
-    FlopPerSecond,
     Format,
     Hertz,
-    Mm2,
-    NonNegative,
-    Seconds,
-    Share,
-    Watts,
 )
-from phaze.hardware.attention_file import known_family
 from phaze.hardware.calibration import Calibration
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import (
+    UNPUBLISHED,
     Built,
     ClockBasis,
     Clusters,
@@ -37,9 +31,8 @@ from phaze.hardware.chip_parts import (
     VectorUnits,
 )
 from phaze.hardware.formats import Ratios
-from phaze.hardware.keys import Name, Sources, Text
+from phaze.hardware.keys import Name, Sources, Text, Units
 
-Units = Annotated[int, Field(gt=0, le=10**6, strict=True)]
 Ratio = Annotated[float, Field(ge=1, le=64)]
 UnitPair = Annotated[tuple[Units, Units], Field(strict=False)]
 
@@ -105,45 +98,6 @@ class SiliconTable(Document):
         return self
 
 
-class PublishedTable(Document):
-    """The maker's own figures."""
-
-    peak: FlopPerSecond | None = None
-    die: Mm2 | None = None
-    die_is_upper_bound: bool = False
-    tdp: Watts | None = None
-    process: Text | None = None
-
-
-class CalibrationTable(Document):
-    """What was measured; see :class:`phaze.hardware.calibration.Calibration`."""
-
-    matrix_share: Share | None = None
-    training_matrix_share: Share | None = None
-    hbm_share: Share | None = None
-    vector_hbm_share: Share | None = None
-    start_up: Seconds | None = None
-    vector_start_up: Seconds | None = None
-    block_cycles: NonNegative | None = None
-    kept_row: Bytes | None = None
-    matrix_share_fp8: Share | None = None
-    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
-
-    def value(self) -> Calibration:
-        return Calibration(
-            self.matrix_share,
-            self.training_matrix_share,
-            self.hbm_share,
-            self.vector_hbm_share,
-            self.start_up,
-            self.vector_start_up,
-            self.block_cycles,
-            self.kept_row,
-            None if self.attention is None else known_family(self.attention, "calibration.attention"),
-            self.matrix_share_fp8,
-        )
-
-
 class FormatsTable(Document):
     """How many times faster than in 16 bits the arrays are in a number format; without a key they have none."""
 
@@ -188,15 +142,15 @@ class ChipFile(Document):
     hbm: HbmTable
     links: LinksTable
     silicon: SiliconTable = SiliconTable()
-    published: PublishedTable = PublishedTable()
-    calibration: CalibrationTable | None = None
+    published: Published = UNPUBLISHED
+    calibration: Calibration | None = None
     formats: FormatsTable = FormatsTable()
     host: HostTable | None = None
     notes: Text | None = None
     sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Chip:
-        tensor, vector, shared, said = self.tensor_cores, self.vector_cores, self.global_buffer, self.published
+        tensor, vector, shared = self.tensor_cores, self.vector_cores, self.global_buffer
         operands, registers = tensor.buffer, vector.buffer
         return Chip(
             name=self.name,
@@ -213,8 +167,8 @@ class ChipFile(Document):
             cluster=self.cluster,
             clock_basis=self.clock_basis,
             built=self.silicon.value(),
-            published=Published(said.peak, said.die, said.die_is_upper_bound, said.tdp, said.process),
-            calibration=None if self.calibration is None else self.calibration.value(),
+            published=self.published,
+            calibration=self.calibration,
             formats=self.formats.value(),
             host_bytes_per_s=None if self.host is None else self.host.bandwidth,
         )
