@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from phaze import documents
 from phaze.errors import InputError
+from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.dies import DieFile
-from phaze.hardware.files import ChipFile
 from phaze.hardware.ownership import Terms
 from phaze.hardware.stack import Stack
 from phaze.hardware.technology_files import TechnologyFile

@@ -32,7 +32,7 @@ from examples.paper.spotlight import (
 )
 from phaze.explain.flatness import flatness
 from phaze.explain.question import question_of
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 
 
 def bridge(out: Path, images: Path) -> dict[str, str]:
@@ -155,7 +155,7 @@ def area_picture(images: Path, found: Mapping[str, Found]) -> None:
     """What the area of every chip goes to."""
     parts = {}
     for name, one in found.items():
-        figures = figures_of(one.chip)
+        figures = estimates_of(one.chip)
         if figures is not None and figures.parts_mm2 is not None:
             parts[name] = {part.replace("_", " "): area for part, area in figures.parts_mm2.items() if area > 0}
     stacked_bars(images, "areas", parts, "mm2")

@@ -11,7 +11,7 @@ from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.evaluate.layers import Setting
 from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
-from phaze.hardware.attention_file import attention_rates
+from phaze.hardware.attention import attention_rates
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 

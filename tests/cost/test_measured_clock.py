@@ -8,7 +8,7 @@ from phaze.cost.measured_clock import chip_constants, measured_clock_hz, rate_cl
 from phaze.hardware.chip_parts import UNMEASURED
 from phaze.hardware.converted import without_measurements
 from phaze.hardware.library import load_chip
-from phaze.hardware.trust import chip_trust
+from phaze.hardware.provenance import chip_provenance
 from phaze.values import replace
 from tests.hardware.chips import stated_chip
 
@@ -49,5 +49,5 @@ def test_a_data_sheet_and_a_search_know_no_measurement() -> None:
 
 @pytest.mark.parametrize(("name", "basis"), [("a100-80gb", "calibrated"), ("h100", "fitted"), ("tpu-v4", "held")])
 def test_an_answer_says_how_much_was_measured(name: str, basis: str) -> None:
-    assert chip_trust(load_chip(name)).basis == basis
-    assert chip_trust(load_chip(name), "datasheet").basis == "held"
+    assert chip_provenance(load_chip(name)).basis == basis
+    assert chip_provenance(load_chip(name), "datasheet").basis == "held"

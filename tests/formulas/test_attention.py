@@ -6,7 +6,7 @@ from phaze.cost.chip_set import chip_set
 from phaze.cost.table import cost_works
 from phaze.cost.work import works_of
 from phaze.graph.opset import flops
-from phaze.hardware.attention_file import attention_rates
+from phaze.hardware.attention import attention_rates
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.library import load_chip
 from tests.cost.test_attention import graph, seconds

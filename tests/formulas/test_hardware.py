@@ -8,9 +8,9 @@ import pytest
 
 from phaze.hardware.area import most_stacks
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_estimates import ownership_of
 from phaze.hardware.chip_parts import on_die
 from phaze.hardware.clocked import clocked, full_rate_power
-from phaze.hardware.figures import ownership_of
 from phaze.hardware.library import load_cluster_chip, load_core_chip
 from phaze.hardware.manufacturing import die_yield, dies_per_wafer
 from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from phaze.evaluate.training_run import Budget, Pace, training_run
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.library import load_chip
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms
@@ -20,7 +20,7 @@ WORKERS = formulas("cluster.md", "The limit at 100 workers")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_score_is_that_of_the_document(kind: str) -> None:
     chip, terms, devices = load_chip("h100"), load_terms(), 64
-    figures, making = figures_of(chip), manufacturing_of(chip, terms)
+    figures, making = estimates_of(chip), manufacturing_of(chip, terms)
     assert figures is not None and making is not None
     for step_s, dynamic_j in ((0.7, 2e5), (12.0, 3e7)):
         energy_j = dynamic_j + devices * figures.static_w * step_s

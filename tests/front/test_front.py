@@ -18,7 +18,7 @@ from phaze.front.metrics import METRICS, RequestedMetrics, asked_of
 from phaze.front.order import beaten, steps, undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.baseline import scale_for
@@ -65,7 +65,7 @@ def every_design(job: SearchJob) -> dict[str, Floats]:
     for number in range(len(opened)):
         for size in job.hbm_bytes:
             chip = opened.chip(number, size)
-            owned, figures = manufacturing_of(chip, load_terms()), figures_of(chip)
+            owned, figures = manufacturing_of(chip, load_terms()), estimates_of(chip)
             assert owned is not None and figures is not None
             known = {
                 "area": float(opened.area_mm2[number]),
@@ -158,7 +158,7 @@ def test_several_models_are_weighed_by_their_mean() -> None:
     for number in range(len(opened)):
         for hbm, size in enumerate(job.hbm_bytes):
             chip = opened.chip(number, size)
-            owned, figures = manufacturing_of(chip, load_terms()), figures_of(chip)
+            owned, figures = manufacturing_of(chip, load_terms()), estimates_of(chip)
             assert owned is not None and figures is not None
             rows.append([exact_score(own, scale, opened, number, hbm), owned.usd])
     values = np.array(rows).T[:, np.isfinite(np.array(rows)[:, 0])]

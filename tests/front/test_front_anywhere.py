@@ -20,7 +20,7 @@ from phaze.front.metrics import RequestedMetrics, asked_of
 from phaze.front.order import undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.report.front_page import metric_words
@@ -68,7 +68,7 @@ def _by_brute_force(job: SearchJob, asked: RequestedMetrics, every: Ways) -> set
     opened, scales, rows = enumerate_space(job.space), scales_for(job_for(job, asked), asked), []
     for (number, size), own in every.items():
         chip = opened.chip(number, size)
-        owned, figures = manufacturing_of(chip, load_terms()), figures_of(chip)
+        owned, figures = manufacturing_of(chip, load_terms()), estimates_of(chip)
         assert owned is not None and figures is not None
         known = {
             "area": float(opened.area_mm2[number]),

@@ -11,9 +11,9 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.hardware.bundled import preset_names
+from phaze.hardware.chip_file import CHIP
 from phaze.hardware.cluster_chip_file import CLUSTER_CHIP, ClusterChipFile
 from phaze.hardware.converted import as_clusters, as_cores, port_of
-from phaze.hardware.files import CHIP
 from phaze.hardware.library import (
     changed_file,
     cluster_chip_names,
@@ -104,6 +104,33 @@ def test_chips_of_a_few_large_cores_are_clusters_too(name: str, clusters: int, a
     assert found.peak_flops == load_chip(name).peak_flops
     part = part_at(found, found.clock_hz)
     assert (part.cores, part.arrays) == (clusters, arrays)
+
+
+# Peaks and memories as published; Trainium's clocks follow from its peaks.
+FEW_ARRAYS = (
+    ("tpu-v2", "700 MHz", (2, 1), (2, "hbm2", "16 GiB", "700 GB/s"), 46e12),
+    ("tpu-v3", "940 MHz", (2, 2), (4, "hbm2", "32 GiB", "900 GB/s"), 123e12),
+    ("trainium1", "2.9 GHz", (2, 1), (2, "hbm2e", "32 GiB", "820 GB/s"), 190e12),
+    ("trainium2", "2.54 GHz", (8, 1), (4, "hbm3", "96 GiB", "2.9 TB/s"), 667e12),
+)
+
+
+@pytest.mark.parametrize(("name", "clock", "units", "hbm", "peak"), FEW_ARRAYS)
+def test_chips_of_one_large_array_a_core_can_be_stated(
+    name: str, clock: str, units: tuple[int, int], hbm: tuple[int, str, str, str], peak: float, tmp_path: Path
+) -> None:
+    memory = dict(zip(("stacks", "generation", "size", "bandwidth"), hbm, strict=True))
+    clusters = {"count": units[0], "arrays": units[1], "rows": 128, "columns": 128, "lanes": 1024}
+    buffers = {"operand_buffer": "24 MiB", "registers": "4 MiB"}
+    path = tmp_path / "chip.toml"
+    path.write_text(toml_text({
+        "schema": "phaze.chip/2", "name": name, "title": name, "clock": clock, "clusters": clusters | buffers,
+        "global_buffer": {"size": "32 MiB", "width": 2048}, "hbm": memory, "links": {"bandwidth": "100 GB/s"},
+    }), encoding="utf-8")  # fmt: skip
+    chip = load_chip(str(path))
+    assert chip.peak_flops == pytest.approx(peak, rel=0.02)
+    assert as_cores(chip).tensor_cores == units[0] * units[1]
+    assert as_clusters(as_cores(chip)).peak_flops == chip.peak_flops
 
 
 def test_a_file_of_version_1_loads_as_clusters(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.errors import InfeasibleError
-from phaze.hardware import figures
+from phaze.hardware import chip_estimates
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_estimates import Ownership
 from phaze.hardware.chip_parts import GlobalBuffer
 from phaze.hardware.converted import as_cores
-from phaze.hardware.figures import Ownership
 from phaze.hardware.library import load_chip
 from phaze.hardware.manufacturing import die_yield, dies_per_wafer
 from phaze.hardware.ownership import OF_THE_FILE, Terms, load_terms
@@ -28,7 +28,7 @@ def cores_in(name: str, process: str) -> tuple[Chip, Technology]:
 
 
 def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ownership:
-    owned = figures.ownership_of(chip, terms, average_w)
+    owned = chip_estimates.ownership_of(chip, terms, average_w)
     assert owned is not None
     return owned
 

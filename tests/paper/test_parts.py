@@ -26,7 +26,7 @@ from examples.paper.spotlight import Case, Curve, Point, Scores, job_spaces, sam
 
 from phaze.errors import InputError
 from phaze.explain.question import score_on
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.library import load_core_chip
 from phaze.hardware.technology import Curve as SizeCurve
 from phaze.hardware.technology import InterfaceAreas
@@ -194,7 +194,7 @@ def test_interfaces_without_area_leave_the_rest_of_a_die_as_it_is(tmp_path: Path
     free = load_space(written_variant(tmp_path, "n5-reticle", variant))
     bundled = load_space("n5-reticle")
     assert free.base.technology == "n5" and free.base.clock_hz == pytest.approx(bundled.base.clock_hz, rel=0.2)
-    areas = [figures.parts_mm2 or {} for space in (bundled, free) if (figures := figures_of(space.base)) is not None]
+    areas = [figures.parts_mm2 or {} for space in (bundled, free) if (figures := estimates_of(space.base)) is not None]
     assert areas[1]["hbm"] == areas[1]["links"] == 0.0 < min(areas[0].values())
     assert areas[1]["arrays"] == pytest.approx(areas[0]["arrays"])
     five = load_space(written_variant(tmp_path, "n5-reticle", Variant(stacks=5)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phaze.hardware.bundled import preset_names
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.library import load_chip, load_core_chip
 from phaze.hardware.shipped import shipped_beside, shipped_file
 from phaze.search.baseline import scale_for
@@ -68,7 +68,7 @@ def test_a_chip_that_nobody_could_build_is_called_so() -> None:
 def test_peak_a_watt_stands_beside_the_most_frugal_shipped_chip_of_the_process() -> None:
     chip = load_chip("a100-80gb")
     figure = plausibility_of(chip)["peak_flops_per_w"]
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     assert figures is not None and figure["value"] == chip.peak_flops / figures.design_w
     near = shipped_beside("n7").near
     assert figure["shipped"] == max(one.peak / one.power for one in near) and not figure["shipped_is_lower_bound"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.cost.chip_set import chip_set
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.library import load_stack
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
@@ -33,7 +33,7 @@ def test_one_chip_of_a_space_has_the_figures_of_all_of_them_together() -> None:
     usd, carbon = opened.making_usd(0), opened.making_kgco2e(0)
     for index in range(0, len(opened), 3):
         chip = opened.chip(index)
-        figures, made = figures_of(chip), manufacturing_of(chip, terms)
+        figures, made = estimates_of(chip), manufacturing_of(chip, terms)
         assert figures is not None and made is not None
         one = chip_set([chip])
         assert one.hbm_bytes_per_s[0] == many.hbm_bytes_per_s[index]

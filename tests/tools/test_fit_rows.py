@@ -13,8 +13,7 @@ from tools.fits.row_file import BUNDLED, ProductRows, bundled_rows
 from phaze.cost.collective import Kind
 from phaze.cost.fitting import errors_of
 from phaze.errors import InputError
-from phaze.hardware.attention import AttentionRate
-from phaze.hardware.attention_file import attention_rates
+from phaze.hardware.attention import AttentionRate, attention_rates
 from phaze.hardware.library import load_chip, load_cluster
 
 ALONE = [table for table in bundled_rows("products").products if table.load == "alone"]

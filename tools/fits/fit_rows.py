@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phaze.cost.fitting import errors_of
-from phaze.hardware.attention import AttentionRate, AttentionRates
-from phaze.hardware.attention_file import attention_rates
+from phaze.hardware.attention import AttentionRate, AttentionRates, attention_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster

@@ -20,8 +20,8 @@ from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import RunJob, job_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import stating_stack
+from phaze.hardware.provenance import chip_provenance
 from phaze.hardware.stack import Saves, Stack
-from phaze.hardware.trust import chip_trust
 from phaze.validate.rows import MeasuredRun
 from phaze.validate.sets import SETS, rows_of
 from phaze.values import FrozenTable, replace
@@ -62,7 +62,9 @@ def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
     need = max(stage.memory.total_bytes for stage in plan.stages)
     split = job.plan
     layout = layout_of(job.model.sequence, split.tensor, split.pipeline, split.context, split.expert)
-    kind = Kind(chip_kind(chip_trust(job.chip, basis).basis), layout, bits_of(job.precision), family_of(job.stack.name))
+    kind = Kind(
+        chip_kind(chip_provenance(job.chip, basis).basis), layout, bits_of(job.precision), family_of(job.stack.name)
+    )
     counted = basis == "calibrated"
     return HeldBack(
         row.id,

@@ -20,7 +20,7 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     """Constants of a chip from its operators, and its file."""
     from phaze.cost.fitting import fit_chip
     from phaze.files import read_text
-    from phaze.hardware.files import ChipFile
+    from phaze.hardware.chip_file import ChipFile
     from phaze.hardware.library import chip_of_file, read_chip
 
     text, where = read_text(measurements)

@@ -151,12 +151,12 @@ def _graph(
 ) -> Estimated:
     from phaze.cost.layer import estimate_layers, layers_document
     from phaze.graph.fuse import fuse
-    from phaze.hardware.trust import chip_trust
+    from phaze.hardware.provenance import chip_provenance
 
     chip, cluster = on
     model = fuse(loaded, fusion)
     layers = estimate_layers(model, chip, cluster, basis, residency)
-    used = chip_trust(chip, basis).basis
+    used = chip_provenance(chip, basis).basis
     asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
     document = {**asked, "fusion": fusion, "residency": residency, **layers_document(layers)}
     title = f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}"

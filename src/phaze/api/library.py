@@ -86,9 +86,9 @@ def _counted(space: str) -> Answer:
 
 
 def _listed_chips(terms: str) -> Answer:
+    from phaze.hardware.chip_document import brief_document, sheet_of
     from phaze.hardware.library import chip_names, load_chip
     from phaze.hardware.ownership import load_terms
-    from phaze.hardware.sheet import brief_document, sheet_of
 
     prices = load_terms(terms)
     sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
@@ -97,9 +97,9 @@ def _listed_chips(terms: str) -> Answer:
 
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     """A chip, changed or as it is, with its estimates and where they come from."""
+    from phaze.hardware.chip_document import sheet_document, sheet_of
     from phaze.hardware.library import changed_file, chip_of_file, read_chip
     from phaze.hardware.ownership import load_terms
-    from phaze.hardware.sheet import sheet_document, sheet_of
 
     file, prices = read_chip(name), load_terms(terms)
     device = chip_of_file(changed_file(file, changes, name) if changes else file)

@@ -13,8 +13,8 @@ from phaze.api.load_study import traced_study
 from phaze.api.values import Answer, Sheeted
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_document import sheet_document, sheet_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.sheet import sheet_document, sheet_of
 from phaze.placement.answer import document_of
 from phaze.report.chip_sheet import chip_sections
 from phaze.report.sections import Notes

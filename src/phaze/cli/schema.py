@@ -18,10 +18,10 @@ def formats() -> "dict[str, Format]":
     from phaze.front.schema import FRONT
     from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.graph.tensor_plan import FORMAT as TENSOR_PLAN
+    from phaze.hardware.chip_file import CHIP
     from phaze.hardware.cluster import CLUSTER
     from phaze.hardware.cluster_chip_file import CLUSTER_CHIP
     from phaze.hardware.dies import DIE
-    from phaze.hardware.files import CHIP
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.stack import STACK
     from phaze.hardware.technology_files import NODE, TECHNOLOGY

@@ -26,9 +26,9 @@ from phaze.errors import InputError, unknown_name
 from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import BANDS, Basis, Load, Trusted, format_rates
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.formats import PLAIN, RECIPES, Precision, Recipe, require_format
-from phaze.hardware.trust import chip_trust
+from phaze.hardware.provenance import chip_provenance
 
 TWO_OPERANDS = frozenset({"add", "multiply", "divide", "compare"})
 LOW: Mapping[Precision, Recipe] = MappingProxyType({"fp8": RECIPES["fp8-tensorwise"], **RECIPES})
@@ -93,7 +93,7 @@ def _bound(column: Column, work: Work, mapping: ProductCost | None) -> str:
 
 
 def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | None:
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     if figures is None:
         return None
     found = energies(column, 0, chips, figures.technology).by_component()
@@ -105,7 +105,7 @@ def estimate_work(
 ) -> Estimate:
     """One work on one chip, spread over all its cores or clusters; its products in 16 bits, or as they are made."""
     constants = replace(chip_constants(chip, basis, load), rates=_rates(chip, basis, precision))
-    trust = chip_trust(chip, basis)
+    trust = chip_provenance(chip, basis)
     chips = chip_set([chip])
     column = cost_works([work], chips, constants)
     time_s = float(column.time_s(0)[0])

@@ -18,8 +18,8 @@ from phaze.cost.work import Work, works_of
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis, Constants
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.cluster import Cluster
-from phaze.hardware.figures import figures_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, clust
     waited, sent = network(works, cluster, constants.basis)
     total = float(times.sum()) + waited
     energy = average = peak = None
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     if figures is not None and works:
         power = layer_power(column, range(len(works)), chips, figures.technology, np.array([figures.static_w]))
         energy = float(power.energy_j[0]) + sent * figures.technology.sent_j_per_byte + figures.static_w * waited

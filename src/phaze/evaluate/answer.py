@@ -29,7 +29,7 @@ from phaze.graph.ir import Model
 from phaze.graph.saved.modes import AS_TRACED, Keeping
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import cluster_document
-from phaze.hardware.trust import chip_trust
+from phaze.hardware.provenance import chip_provenance
 from phaze.placement.answer import UNNAMED, document_of, require_true
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Breakdown, Plan
@@ -122,7 +122,7 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
     of the rate held."""
     setting, model = facts.setting, facts.model
     chip, constants = setting.chip, setting.constants
-    basis = chip_trust(chip, setting.basis).basis
+    basis = chip_provenance(chip, setting.basis).basis
     layout = layout_of(model.sequence, model.tensor, len(plan.stages), model.context, model.expert)
     found = {"basis": basis, **band_document(basis, setting.stack.name, setting.precision, layout)}
     if not chip.of_clusters:

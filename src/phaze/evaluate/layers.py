@@ -15,7 +15,7 @@ from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_la
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.ir import Model, OperatorGraph
-from phaze.hardware.attention_file import attention_rates
+from phaze.hardware.attention import attention_rates
 from phaze.hardware.calibration import Basis, Constants, format_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms
 
@@ -47,7 +47,7 @@ def _power(chip: Chip, pace: Pace, terms: Terms) -> tuple[float | None, str]:
     """Watts of a device in use, without PUE, and where they come from."""
     if pace.power_w is not None:
         return pace.power_w, "the energy of the plan"
-    share, figures = terms.utilisation, figures_of(chip)
+    share, figures = terms.utilisation, estimates_of(chip)
     if chip.published.tdp_w is not None:
         return chip.published.tdp_w * share, f"{share:.0%} of the TDP, {chip.published.tdp_w:g} W"
     if figures is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from phaze import units
 from phaze.errors import InfeasibleError, InputError
 from phaze.explain.question import Question, best_with, gain
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,6 @@ def _of_boxes(question: Question, name: str, value: float, processes: int) -> In
         best = best_with(job, question.scale, processes)
     except InfeasibleError:
         return Instead(name, value, None, None, -1.0, None)
-    area = figures_of(best.chip)
+    area = estimates_of(best.chip)
     area_mm2 = None if area is None else area.area_mm2
     return Instead(name, value, best.name, area_mm2, gain(question.score, best.score), best.gap)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from phaze.front.answer import shown_value
 from phaze.front.metrics import Metric, RequestedMetrics
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.configurations import ChipConfigurations
@@ -40,7 +40,7 @@ class PlainFront:
     def known(self, metric: Metric, chip: int, hbm: int) -> float:
         """What is known of a chip with a memory, by the formulas for one chip."""
         value = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm])
-        figures, made = figures_of(value), manufacturing_of(value, load_terms())
+        figures, made = estimates_of(value), manufacturing_of(value, load_terms())
         if figures is None or made is None:
             raise AssertionError(f"{value.name}: a chip of a space names a process")
         known = {"area": figures.area_mm2, "power": figures.design_w, "price": made.usd, "embodied": made.kgco2e}

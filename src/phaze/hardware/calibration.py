@@ -19,8 +19,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, Document, NonNegative, Seconds, Share
 from phaze.errors import InputError
-from phaze.hardware.attention import AttentionRates
-from phaze.hardware.attention_file import known_family
+from phaze.hardware.attention import AttentionRates, known_family
 from phaze.hardware.formats import WIDE, WIDE_BITS, Ratios, Recipe
 
 Basis = Literal["calibrated", "datasheet", "ideal"]
@@ -177,7 +176,7 @@ def constants_of(calibration: Calibration | None, basis: Basis = "calibrated", l
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class Provenance:
     """What constants rest on, and by how much times may be off (docs/accuracy.md): half the runs are nearer."""
 
     basis: Trusted
@@ -192,15 +191,15 @@ BANDS: Mapping[Trusted, float] = MappingProxyType(
 )
 
 
-def trust_of(calibration: Calibration | None, basis: Basis = "calibrated") -> Trust:
+def provenance_of(calibration: Calibration | None, basis: Basis = "calibrated") -> Provenance:
     """``calibrated`` where more than one operator was measured; one share alone is ``fitted``."""
     if basis == "ideal":
-        return Trust("ideal", BANDS["ideal"])
+        return Provenance("ideal", BANDS["ideal"])
     if basis == "datasheet" or calibration is None:
-        return Trust("datasheet", BANDS["datasheet"])
+        return Provenance("datasheet", BANDS["datasheet"])
     if not calibration.of_several:
-        return Trust("fitted", BANDS["fitted"])
-    return Trust("calibrated", BANDS["calibrated" if calibration.complete else "fitted"])
+        return Provenance("fitted", BANDS["fitted"])
+    return Provenance("calibrated", BANDS["calibrated" if calibration.complete else "fitted"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, Document, FlopPerSecond, Hertz, Mm2, Seconds, Share, Watts
 from phaze.errors import InputError
-from phaze.hardware.attention_file import known_family
+from phaze.hardware.attention import known_family
 from phaze.hardware.calibration import Calibration, require_measured
 from phaze.hardware.keys import Text, Units
 from phaze.values import replace

@@ -19,10 +19,10 @@ from phaze.documents import (
     Watts,
 )
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_file import ChipKeys, SiliconKeys, UnitPair
 from phaze.hardware.chip_parts import (
     GENERATIONS,
     UNMEASURED,
-    UNPUBLISHED,
     Built,
     ChipMeasurements,
     ClockBasis,
@@ -31,12 +31,10 @@ from phaze.hardware.chip_parts import (
     Hbm,
     Interfaces,
     Links,
-    Published,
     VectorUnits,
 )
 from phaze.hardware.converted import port_of
-from phaze.hardware.files import FormatsTable, HostTable, UnitPair
-from phaze.hardware.keys import Name, Place, Sources, Text, Units
+from phaze.hardware.keys import Name, Place, Units
 
 SCHEMA = "phaze.chip/2"
 Side = Annotated[int, Field(gt=0, le=65536)]
@@ -98,25 +96,22 @@ class SerialLinksTable(Document):
     lane: BytesPerSecond | None = None
 
 
-class BuiltTable(Document):
+class BuiltTable(SiliconKeys):
     """What lies on the dies: pairs [on the die, in use], where some parts are switched off."""
 
     clusters: UnitPair | None = None
-    global_buffer: UnitPair = (1, 1)
-    hbm: UnitPair = (1, 1)
-    dies: Annotated[int, Field(gt=0, le=64)] = 1
     base_dies: Annotated[int, Field(ge=0, le=64)] = 0
     base_technology: Name | None = None
     interfaces: Interfaces = "ga100"
     second_cache: Bytes | None = None
     die_links: BytesPerSecond | None = None
 
+    @property
+    def units(self) -> tuple[str, tuple[int, int]]:
+        return "clusters", self.clusters or (1, 1)
+
     @model_validator(mode="after")
-    def _possible(self) -> "BuiltTable":
-        pairs = {"clusters": self.clusters or (1, 1), "global_buffer": self.global_buffer, "hbm": self.hbm}
-        for name, (on_die, in_use) in pairs.items():
-            if on_die < in_use:
-                raise ValueError(f"let {name} have at least as many units on the die as in use ({on_die} and {in_use})")
+    def _a_process_of_base_dies(self) -> "BuiltTable":
         if (self.base_dies > 0) != (self.base_technology is not None):
             raise ValueError("give base_dies and base_technology together")
         return self
@@ -128,28 +123,20 @@ class PowerTable(Document):
     sustained: Watts
 
 
-class ClusterChipFile(Document):
+class ClusterChipFile(ChipKeys):
     """A chip as clusters of arrays (``phaze.chip/2``)."""
 
     schema_: Annotated[Literal["phaze.chip/2"], Field(alias="schema")]
-    name: Name
-    title: Text
     clock: Annotated[Hertz, Field(description="the most it may run; the power limit sets what it holds")]
     clock_basis: ClockBasis = "sourced"
     technology: Annotated[Place | None, Field(description="a process by name, or the path of a file")] = None
-    cluster: Name | None = None
     clusters: ClustersTable
     global_buffer: GlobalBufferTable
     hbm: HbmStacksTable
     links: SerialLinksTable
     silicon: BuiltTable = BuiltTable()
     power: PowerTable | None = None
-    published: Published = UNPUBLISHED
     measured: ChipMeasurements = UNMEASURED
-    formats: FormatsTable = FormatsTable()
-    host: HostTable | None = None
-    notes: Text | None = None
-    sources: Sources = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _those_in_use_are_the_count(self) -> "ClusterChipFile":
@@ -162,9 +149,7 @@ class ClusterChipFile(Document):
         """The chip at its rated clock; the processes that it names are not read yet."""
         table, shared = self.clusters, self.global_buffer
         return Chip(
-            name=self.name,
-            title=self.title,
-            clock_hz=self.clock,
+            **self._common(),
             clusters=Clusters(
                 table.count, table.rows, table.columns, table.operand_buffer, table.arrays,
                 table.port or port_of(shared.width, table.count), table.broadcast,
@@ -173,17 +158,11 @@ class ClusterChipFile(Document):
             global_buffer=GlobalBuffer(shared.size, shared.width * self.clock, shared.kind == "cache", shared.fan_out),
             hbm=self.hbm.value(),
             links=Links(self.links.bandwidth, lane_bytes_per_s=self.links.lane),
-            technology=self.technology,
-            cluster=self.cluster,
-            clock_basis=self.clock_basis,
             built=self._built(),
-            published=self.published,
             calibration=self.measured.calibration,
             measured=self.measured,
             sustained_w=None if self.power is None else self.power.sustained,
             rated_hz=self.clock,
-            formats=self.formats.value(),
-            host_bytes_per_s=None if self.host is None else self.host.bandwidth,
         )  # fmt: skip
 
     def _built(self) -> Built:

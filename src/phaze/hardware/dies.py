@@ -13,8 +13,8 @@ from phaze.documents import Document, Format, Mm2, NonNegative
 from phaze.errors import InputError
 from phaze.hardware.bundled import preset_names, read
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.clocked import chip_areas, full_rate_power
-from phaze.hardware.files import ChipFile
 from phaze.hardware.keys import Name, Sources, Text
 from phaze.hardware.library import chip_of_file, load_core_chip
 

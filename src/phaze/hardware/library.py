@@ -10,11 +10,11 @@ from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
 from phaze.hardware.bundled import bundled, preset_names, read
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.cluster_chip_file import SCHEMA, ClusterChipFile
 from phaze.hardware.converted import as_clusters
-from phaze.hardware.files import ChipFile
 from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.hardware.technology_files import load_node, load_technology, node_names
 from phaze.values import replace

@@ -7,8 +7,8 @@ from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import show
 
 if TYPE_CHECKING:
+    from phaze.hardware.chip_document import Sheet
     from phaze.hardware.cluster import Cluster
-    from phaze.hardware.sheet import Sheet
     from phaze.hardware.stack import Stack
     from phaze.hardware.technology import Technology
 

@@ -20,10 +20,10 @@ from typing import Literal, get_args
 
 from phaze.errors import InputError, unknown_name
 from phaze.evaluate.bands import band_document
-from phaze.hardware.calibration import BANDS, Trust, Trusted, trust_of
+from phaze.hardware.calibration import BANDS, Provenance, Trusted, provenance_of
 from phaze.hardware.chip import Chip
 from phaze.hardware.converted import without_measurements
-from phaze.hardware.trust import chip_trust
+from phaze.hardware.provenance import chip_provenance
 from phaze.search.task import ModelTask, SearchJob
 
 Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
@@ -36,7 +36,7 @@ class ComparedChip:
     """A chip to be compared; ``own_links``: it is priced on its own links, as the search that found it did."""
 
     chip: Chip
-    trust: Trust
+    trust: Provenance
     constants_of: str
     own_links: bool = False
 
@@ -77,12 +77,12 @@ def candidates_of(job: SearchJob, chips: Sequence[ChipToCompare], basis: Common 
     """The chips as they are priced; the first is the baseline."""
     task = job.models[0]
     if task.training.machine.basis == "ideal":
-        return [ComparedChip(one.chip, trust_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
+        return [ComparedChip(one.chip, provenance_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
     base, candidates = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
         chip = one.chip if owner is one.chip and basis == "own" else with_constants(one.chip, owner)
-        trust = chip_trust(chip, task.training.machine.basis)
+        trust = chip_provenance(chip, task.training.machine.basis)
         borrowed = owner.name != one.chip.name and trust.basis in MEASURED
         trust = replace(trust, band=_band("datasheet" if borrowed else trust.basis, task))
         candidates.append(ComparedChip(chip, trust, owner.name, one.own_links))

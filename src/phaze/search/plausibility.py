@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.shipped import Shipped, ShippedChip, shipped_beside
 from phaze.search.chips import SpaceChips
 
@@ -65,7 +65,7 @@ def _warning(name: str, figure: dict[str, Any]) -> str:
 
 def plausibility_of(chip: Chip) -> dict[str, Any]:
     """A chip of a space beside shipped ones, and what to be warned of."""
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     process, area_mm2, design_w = figures.process, figures.area_mm2, figures.design_w

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import HOURS_PER_YEAR, Terms, load_terms
 from phaze.search.objective import Objective, Rates
@@ -90,7 +90,7 @@ def chip_rates(objective: Objective, chip: Chip, devices: int) -> Rates:
     terms, weight = load_terms(), _weight(objective, load_terms())
     if objective.kind == "throughput":
         return Rates(np.asarray(1.0), weight, objective.delays)
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     if figures is None:
         raise InputError("objective.baseline", f"{chip.name} names no technology", "choose a chip that does")
     rate = devices * figures.static_w * weight

@@ -15,7 +15,7 @@ from phaze.errors import InputError
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.technology import Technology
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
@@ -67,7 +67,7 @@ class PlacedConfiguration:
 
 def energy_table(chip: Chip) -> Technology:
     """The energies of a chip's technology."""
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     if figures is None:
         raise InputError("chip", f"{chip.name} names no technology", "choose a chip that does")
     return figures.technology

@@ -15,11 +15,11 @@ from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.headroom import memory_left
 from phaze.evaluate.offloaded import offload_document
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_document import clusters_document
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.cluster import cluster_document as network_document
-from phaze.hardware.figures import figures_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.sheet import clusters_document
 from phaze.placement.answer import document_of, require_true
 from phaze.schedule.problem import Schedule
 from phaze.schedule.solve import Scheduler
@@ -45,7 +45,7 @@ SCHEMA = "phaze.result/1"
 def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
-    figures, made = figures_of(chip), manufacturing_of(chip, load_terms())
+    figures, made = estimates_of(chip), manufacturing_of(chip, load_terms())
     if figures is None or made is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     return {
@@ -100,7 +100,7 @@ def model_document(
 ) -> dict[str, Any]:
     """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and ``scheduler`` as of
     layers_on."""
-    figures, graph, training = figures_of(chip), task.graphs[configuration.graph], task.training
+    figures, graph, training = estimates_of(chip), task.graphs[configuration.graph], task.training
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     layers = layers_on(task, configuration.graph, chip, figures.technology, known, scheduler)

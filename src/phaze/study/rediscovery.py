@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.converted import without_measurements
-from phaze.hardware.figures import figures_of
 from phaze.hardware.library import load_cluster_chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.search.answer import best_of
@@ -56,7 +56,7 @@ class Rediscovered:
 
 def space_within(chip: Chip) -> Space:
     """The space of chips with a real one's area, power, memory and links."""
-    node, figures = chip.process, figures_of(chip)
+    node, figures = chip.process, estimates_of(chip)
     if node is None or figures is None or chip.sustained_w is None:
         raise AssertionError(f"{chip.name} has no power limit")
     found = load_space(f"{node.name}-reticle").file
@@ -118,7 +118,7 @@ def rediscovered(name: str, model: str) -> Rediscovered:
         raise AssertionError(f"nothing within {name} trains {model}")
     (task,) = tasks_for(job, chip)
     winner = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
-    figures = figures_of(winner)
+    figures = estimates_of(winner)
     if figures is None:
         raise AssertionError("a searched chip has a node")
     return Rediscovered(

@@ -19,10 +19,10 @@ from phaze.graph.tensor_plan import is_place
 from phaze.graph.zoo import entry_of
 from phaze.hardware.area import RETICLE_MM, most_stacks
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_estimates import estimates_of
+from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.clocked import die_mm2
 from phaze.hardware.cluster_chip_file import ClusterChipFile
-from phaze.hardware.figures import figures_of
-from phaze.hardware.files import ChipFile
 from phaze.hardware.library import chip_of_file, load_core_chip, read_chip
 from phaze.hardware.technology_files import node_names
 from phaze.search.space import SPARES
@@ -116,7 +116,7 @@ def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
 
 def _takes(chip: Chip) -> tuple[float, float]:
     """mm2 and W of a chip, its die with the edge that its stacks need."""
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     assert figures is not None, "a new chip names a technology"
     return max(figures.area_mm2, die_mm2(chip) or 0.0), figures.design_w
 

@@ -12,8 +12,8 @@ from typing import Any
 from phaze.evaluate.run_file import RunJob
 from phaze.files import folder_for, is_path, write_whole
 from phaze.hardware.bundled import read
+from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.cluster import Cluster
-from phaze.hardware.files import ChipFile
 from phaze.hardware.library import load_stack, read_chip
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted

@@ -14,7 +14,7 @@ from typing import Any
 from phaze.errors import PhazeError
 from phaze.evaluate.layers import SchedulingEffort
 from phaze.hardware.chip import Chip
-from phaze.hardware.figures import figures_of
+from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.shipped import shipped_file
 from phaze.placement.answer import document_of
 from phaze.report.view_model import accounted
@@ -60,7 +60,7 @@ def die_of(chip: Chip) -> float | None:
     shipped = {one.name: one.die for one in shipped_file().chips}
     if chip.name in shipped:
         return float(shipped[chip.name])
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     return None if figures is None else float(figures.area_mm2)
 
 

@@ -15,7 +15,7 @@ from phaze.hardware.technology import Technology
 
 
 @dataclass(frozen=True, slots=True)
-class ChipFigures:
+class ChipEstimates:
     """mm2 by part and in all, watts that are drawn whatever runs, design power and its parts, and the process, whose
     energies operators take.
 
@@ -59,23 +59,23 @@ class Ownership:
         return self.making.kgco2e + self.operational_kgco2e
 
 
-def figures_of(chip: Chip) -> ChipFigures | None:
+def estimates_of(chip: Chip) -> ChipEstimates | None:
     """The figures of a chip; None where it names no process."""
     technology, areas, held = chip.process, chip_areas(chip), clocked(chip)
     if technology is None or areas is None:
         return None
     if held is not None:
         idle_w = held.power.idle_w
-        return ChipFigures(technology, areas.by_part(), areas.total, idle_w, held.held_w, held.parts_w)
+        return ChipEstimates(technology, areas.by_part(), areas.total, idle_w, held.held_w, held.parts_w)
     static_w, full = technology.energy.static_w_per_mm2 * areas.total, full_rate_power(chip)
     components = full.by_component()
-    return ChipFigures(technology, areas.by_component(), areas.total, static_w, full.design_w, components)
+    return ChipEstimates(technology, areas.by_component(), areas.total, static_w, full.design_w, components)
 
 
 def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ownership | None:
     """Cost and carbon of a chip over its life at ``average_w``, or else at its design power; None where it names no
     process. Raises where no die fits a wafer."""
-    making, figures = manufacturing_of(chip, terms), figures_of(chip)
+    making, figures = manufacturing_of(chip, terms), estimates_of(chip)
     if making is None or figures is None:
         return None
     energy_kwh = lifetime_kwh(figures.design_w if average_w is None else average_w, terms)

@@ -4,18 +4,18 @@ A chip of clusters is ``calibrated`` where arrays (a clock or rate), memory and 
 only one of them was, and else ``held``: at the clock that its power limit allows.
 """
 
-from phaze.hardware.calibration import BANDS, Basis, Trust, Trusted, trust_of
+from phaze.hardware.calibration import BANDS, Basis, Provenance, Trusted, provenance_of
 from phaze.hardware.chip import Chip
 
 
-def chip_trust(chip: Chip, basis: Basis = "calibrated") -> Trust:
+def chip_provenance(chip: Chip, basis: Basis = "calibrated") -> Provenance:
     """The trust in a chip's times on a basis."""
     if not chip.of_clusters or basis == "ideal":
-        return trust_of(chip.calibration, basis)
+        return provenance_of(chip.calibration, basis)
     said = chip.measured
     arrays = said.rate_flops is not None or said.clock_hz is not None
     if basis == "datasheet" or (chip.calibration is None and not arrays):
-        return Trust("held", BANDS["held"])
+        return Provenance("held", BANDS["held"])
     rest = (said.hbm_share, said.vector_hbm_share, said.start_up_s)
     found: Trusted = "calibrated" if arrays and all(value is not None for value in rest) else "fitted"
-    return Trust(found, BANDS[found])
+    return Provenance(found, BANDS[found])

@@ -1,11 +1,11 @@
-"""Hardware files (``phaze.chip/1``) as they stand in TOML or JSON.
+"""Files of chips: what both formats have in common, and that of cores (``phaze.chip/1``).
 
-Each model here says which keys a file may have; ``value()`` turns the checked file into the frozen domain value.
+Each class here says which keys a file may have; ``value()`` converts the checked file into the one chip.
 A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
 ``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -31,7 +31,8 @@ from phaze.hardware.chip_parts import (
     VectorUnits,
 )
 from phaze.hardware.formats import Ratios
-from phaze.hardware.keys import Name, Sources, Text, Units
+from phaze.hardware.keys import Name, Place, Sources, Text, Units
+from phaze.values import FrozenTable
 
 Ratio = Annotated[float, Field(ge=1, le=64)]
 UnitPair = Annotated[tuple[Units, Units], Field(strict=False)]
@@ -76,26 +77,38 @@ class LinksTable(Document):
     bandwidth: BytesPerSecond
 
 
-class SiliconTable(Document):
+class SiliconKeys(Document):
     """What lies on the die(s): pairs [units on the die, units in use], where some are switched off."""
 
     dies: Annotated[int, Field(gt=0, le=64)] = 1
-    cores: UnitPair = (1, 1)
     global_buffer: UnitPair = (1, 1)
     hbm: UnitPair = (1, 1)
 
-    def value(self) -> Built:
-        return Built(self.cores, self.global_buffer, self.hbm, self.dies)
-
-    def _pairs(self) -> dict[str, tuple[int, int]]:
-        return {"cores": self.cores, "global_buffer": self.global_buffer, "hbm": self.hbm}
+    @property
+    def units(self) -> tuple[str, tuple[int, int]]:
+        """What its clusters or cores are called, and their pair."""
+        raise NotImplementedError
 
     @model_validator(mode="after")
-    def _all_in_use_lie_on_the_die(self) -> "SiliconTable":
-        for name, (on_die, in_use) in self._pairs().items():
+    def _all_in_use_lie_on_the_die(self) -> Self:
+        pairs = (self.units, ("global_buffer", self.global_buffer), ("hbm", self.hbm))
+        for name, (on_die, in_use) in pairs:
             if on_die < in_use:
                 raise ValueError(f"let {name} have at least as many units on the die as in use ({on_die} and {in_use})")
         return self
+
+
+class SiliconTable(SiliconKeys):
+    """What lies on the die(s): pairs [units on the die, units in use], where some are switched off."""
+
+    cores: UnitPair = (1, 1)
+
+    @property
+    def units(self) -> tuple[str, tuple[int, int]]:
+        return "cores", self.cores
+
+    def value(self) -> Built:
+        return Built(self.cores, self.global_buffer, self.hbm, self.dies)
 
 
 class FormatsTable(Document):
@@ -126,36 +139,56 @@ class HbmTable(MemoryTable):
         return self
 
 
-class ChipFile(Document):
-    """A chip (``phaze.chip/1``)."""
+class ChipKeys(Document):
+    """What files of chips have in common, of cores and of clusters."""
 
-    schema_: Annotated[Literal["phaze.chip/1"], Field(alias="schema")]
+    schema_: Annotated[str, Field(alias="schema")]
     name: Name
     title: Text
     clock: Hertz
     clock_basis: ClockBasis
-    technology: Name | None = None
+    technology: Place | None = None
     cluster: Name | None = None
+    published: Published = UNPUBLISHED
+    formats: FormatsTable = FormatsTable()
+    host: HostTable | None = None
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=FrozenTable)
+
+    def _common(self) -> dict[str, Any]:
+        """The fields of the chip that these keys state."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "clock_hz": self.clock,
+            "clock_basis": self.clock_basis,
+            "technology": self.technology,
+            "cluster": self.cluster,
+            "published": self.published,
+            "formats": self.formats.value(),
+            "host_bytes_per_s": None if self.host is None else self.host.bandwidth,
+        }
+
+
+class ChipFile(ChipKeys):
+    """A chip (``phaze.chip/1``)."""
+
+    schema_: Annotated[Literal["phaze.chip/1"], Field(alias="schema")]
+    technology: Name | None = None
     tensor_cores: TensorCoresTable
     vector_cores: VectorCoresTable
     global_buffer: MemoryTable
     hbm: HbmTable
     links: LinksTable
     silicon: SiliconTable = SiliconTable()
-    published: Published = UNPUBLISHED
     calibration: Calibration | None = None
-    formats: FormatsTable = FormatsTable()
-    host: HostTable | None = None
-    notes: Text | None = None
-    sources: Sources = Field(default_factory=dict)
 
     def value(self) -> Chip:
+        """The chip; the process that it names is not read yet."""
         tensor, vector, shared = self.tensor_cores, self.vector_cores, self.global_buffer
         operands, registers = tensor.buffer, vector.buffer
         return Chip(
-            name=self.name,
-            title=self.title,
-            clock_hz=self.clock,
+            **self._common(),
             clusters=Clusters(
                 tensor.count, tensor.rows, tensor.columns, operands.size, buffer_bytes_per_s=operands.bandwidth
             ),
@@ -163,14 +196,8 @@ class ChipFile(Document):
             global_buffer=GlobalBuffer(shared.size, shared.bandwidth, shared.kind == "cache"),
             hbm=Hbm(self.hbm.size, self.hbm.bandwidth),
             links=Links(self.links.bandwidth, self.links.count),
-            technology=self.technology,
-            cluster=self.cluster,
-            clock_basis=self.clock_basis,
             built=self.silicon.value(),
-            published=self.published,
             calibration=self.calibration,
-            formats=self.formats.value(),
-            host_bytes_per_s=None if self.host is None else self.host.bandwidth,
         )
 
 

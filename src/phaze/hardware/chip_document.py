@@ -7,8 +7,8 @@ from typing import Any
 from phaze.documents import plain_value
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_estimates import Ownership, estimates_of, ownership_of
 from phaze.hardware.clocked import die_mm2
-from phaze.hardware.figures import Ownership, figures_of, ownership_of
 from phaze.hardware.ownership import Terms
 
 
@@ -30,7 +30,7 @@ class Sheet:
 
 def sheet_of(chip: Chip, terms: Terms) -> Sheet:
     """The sheet of ``chip`` in the technology that it names."""
-    figures = figures_of(chip)
+    figures = estimates_of(chip)
     if figures is None:
         return Sheet(chip)
     known = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, figures.power_parts_w)
