@@ -58,35 +58,37 @@ class LayerPasses:
     frozen: tuple[int, int] = (0, 0)
 
 
-def _segments(one: RuledPass, setting: Setting, total_s: float) -> tuple[Segment, ...]:
-    if not one.works:
+def _segments(layer_pass: RuledPass, setting: Setting, total_s: float) -> tuple[Segment, ...]:
+    if not layer_pass.works:
         return ()
     chips = chip_set([setting.chip])
-    works = work_times(one.works, chips, setting.constants, one.rule)
-    device = one.device_s(one.times(works, 0, chips))
-    cost = PassCost(works.spread_s[:, 0], np.array(one.waits_s), float(device[0]), total_s, one.rule.network_apart)
+    works = work_times(layer_pass.works, chips, setting.constants, layer_pass.rule)
+    device = layer_pass.device_s(layer_pass.times(works, 0, chips))
+    cost = PassCost(
+        works.spread_s[:, 0], np.array(layer_pass.waits_s), float(device[0]), total_s, layer_pass.rule.network_apart
+    )
     busy_s = float(cost.times_s.sum())
     scale = max(0.0, total_s - cost.open_s) / busy_s if busy_s > 0 else 0.0
-    found: list[Segment] = []
-    for work, seconds in zip(one.works, cost.times_s, strict=True):
+    segments: list[Segment] = []
+    for work, seconds in zip(layer_pass.works, cost.times_s, strict=True):
         if work.collective is None:
-            found.append(Compute(scale * float(seconds), work.flops))
+            segments.append(Compute(scale * float(seconds), work.flops))
         elif work.collective.group > 1:
-            own = work.collective
-            found.append(_collective(own.kind, own.bytes, own.group, own.stride))
-    return joined(found)
+            collective = work.collective
+            segments.append(_collective(collective.kind, collective.bytes, collective.group, collective.stride))
+    return joined(segments)
 
 
 def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """Computation that nothing comes between as one."""
-    found: list[Segment] = []
-    for own in segments:
-        last = found[-1] if found else None
-        if isinstance(own, Compute) and isinstance(last, Compute):
-            found[-1] = Compute(last.seconds + own.seconds, last.flops + own.flops)
+    merged: list[Segment] = []
+    for segment in segments:
+        last = merged[-1] if merged else None
+        if isinstance(segment, Compute) and isinstance(last, Compute):
+            merged[-1] = Compute(last.seconds + segment.seconds, last.flops + segment.flops)
         else:
-            found.append(own)
-    return tuple(found)
+            merged.append(segment)
+    return tuple(merged)
 
 
 def _collective(kind: str, size: int, group: int, stride: int) -> Collective:
@@ -98,15 +100,15 @@ def _collective(kind: str, size: int, group: int, stride: int) -> Collective:
 
 def _again(layer: RuledLayer, cost: LayerCost, setting: Setting) -> dict[str, tuple[Segment, ...]]:
     full = layer.forward if layer.full is None else layer.full
-    found = {
+    reruns = {
         "none": (),
         "selective": _segments(layer.selective, setting, cost.selective_s),
         "full": _segments(full, setting, cost.full_s),
     }
-    for mode, own in zip(layer.more, cost.more, strict=True):
+    for mode, mode_cost in zip(layer.more, cost.more, strict=True):
         if mode.rerun is not None:
-            found[mode.name] = _segments(mode.rerun, setting, own.again_s)
-    return found
+            reruns[mode.name] = _segments(mode.rerun, setting, mode_cost.again_s)
+    return reruns
 
 
 def layer_passes(model: Model, setting: Setting) -> tuple[LayerPasses, ...]:
@@ -117,7 +119,7 @@ def layer_passes(model: Model, setting: Setting) -> tuple[LayerPasses, ...]:
         LayerPasses(
             _segments(layer.forward, setting, cost.forward_s),
             _segments(layer.backward, setting, cost.backward_s),
-            {mode: own if kind in blocks else () for mode, own in _again(layer, cost, setting).items()},
+            {mode: segments if kind in blocks else () for mode, segments in _again(layer, cost, setting).items()},
             cost.parameters,
             cost.expert_parameters,
             cost.frozen,
@@ -128,5 +130,5 @@ def layer_passes(model: Model, setting: Setting) -> tuple[LayerPasses, ...]:
 
 def require_mode(passes: Sequence[LayerPasses], mode: str, model: str) -> None:
     """Refuse a mode of recompute whose work is no pass of the device alone."""
-    if any(mode not in one.again for one in passes):
-        raise InputError(model, f"recompute {mode}", "a trace has none, selective, full and modules; plan with one")
+    if any(mode not in layer.again for layer in passes):
+        raise InputError(model, f"recompute {mode}", "a trace has none, selective, full and modules; plan with layer")

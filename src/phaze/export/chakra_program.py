@@ -68,20 +68,25 @@ class Program:
 
     def add(self, what: str, does: Compute | Collective | Transfer, *after: int | None) -> int:
         """A task behind others; its number."""
-        known = tuple(sorted({number for number in after if number is not None}))
-        self.tasks.append(Task(what, does, known))
+        behind = tuple(sorted({number for number in after if number is not None}))
+        self.tasks.append(Task(what, does, behind))
         return len(self.tasks) - 1
 
     def run(self, what: str, segments: Sequence[Segment], *after: int | None) -> None:
         """Segments one after another, behind what ran last and behind ``after``."""
-        for own in segments:
-            name = what if isinstance(own, Compute) else f"{what} {own.kind}"
-            self.last = self.add(name, own, self.last, *after)
+        for segment in segments:
+            name = what if isinstance(segment, Compute) else f"{what} {segment.kind}"
+            self.last = self.add(name, segment, self.last, *after)
             after = ()
 
 
 def _virtual(job: StageJob, chunk: int) -> int:
     return chunk * job.stages + job.stage
+
+
+def _sharing(job: StageJob, group: int) -> int:
+    """Ranks that share out state, of a group that holds the same weights."""
+    return job.shard if 0 < job.shard < group and group % job.shard == 0 else group
 
 
 def _reduction(job: StageJob, size: float, group: int, stride: int) -> list[Collective]:
@@ -90,52 +95,52 @@ def _reduction(job: StageJob, size: float, group: int, stride: int) -> list[Coll
         return []
     if job.zero == 0:
         return [Collective("all_reduce", int(size), group, stride)]
-    inner = job.shard if 0 < job.shard < group and group % job.shard == 0 else group
-    found = [Collective("reduce_scatter", int(size), inner, stride)]
+    inner = _sharing(job, group)
+    collectives = [Collective("reduce_scatter", int(size), inner, stride)]
     if inner < group:
-        found.append(Collective("all_reduce", int(size / inner), group // inner, stride * inner))
-    return found
+        collectives.append(Collective("all_reduce", int(size / inner), group // inner, stride * inner))
+    return collectives
 
 
 def _weights(job: StageJob, layer: LayerPasses, still: bool = False) -> list[tuple[float, int, int]]:
     """Trained parameters of a layer, and those that are not where they are wanted (``still``), by how they are shared:
-    their number, ranks that hold them alike, and how far apart."""
+    their number, ranks that hold them alike, and how far stride."""
     frozen = layer.frozen if still else (0, 0)
     every, experts = layer.parameters + frozen[0], layer.expert_parameters + frozen[1]
-    found = [(float(every - experts), job.alike, job.tensor)]
+    shares = [(float(every - experts), job.alike, job.tensor)]
     if experts:
-        apart = job.experts * job.tensor
-        found.append((float(experts), max(1, job.alike // job.experts), apart))
-    return found
+        stride = job.experts * job.tensor
+        shares.append((float(experts), max(1, job.alike // job.experts), stride))
+    return shares
 
 
 def _reduce(program: Program, job: StageJob, name: str, layer: LayerPasses) -> None:
     for count, group, stride in _weights(job, layer):
         behind = program.last
-        for own in _reduction(job, count * job.gradient_bytes, group, stride):
-            behind = program.add(f"{name} gradients {own.kind}", own, behind)
+        for collective in _reduction(job, count * job.gradient_bytes, group, stride):
+            behind = program.add(f"{name} gradients {collective.kind}", collective, behind)
             program.reduced.append(behind)
 
 
 def _gather(program: Program, job: StageJob, name: str, layer: LayerPasses) -> int | None:
     """Weights of a layer gathered anew, behind the gather before: all of them for a pass under ZeRO 3, those that the
     optimizer changed elsewhere."""
-    found = None
+    gathered = None
     for count, group, stride in _weights(job, layer, still=job.zero == 3):
-        inner = job.shard if 0 < job.shard < group and group % job.shard == 0 else group
+        inner = _sharing(job, group)
         if inner > 1 and count:
-            own = Collective("all_gather", -(-int(count * job.weight_bytes) // inner), inner, stride)
-            found = program.gathered = program.add(f"{name} weights all_gather", own, program.gathered)
-    return found
+            collective = Collective("all_gather", -(-int(count * job.weight_bytes) // inner), inner, stride)
+            gathered = program.gathered = program.add(f"{name} weights all_gather", collective, program.gathered)
+    return gathered
 
 
 def _pass(
     program: Program, job: StageJob, layers: Sequence[LayerPasses], kind: str, chunk: int, name: str, reduces: bool
 ) -> None:
     """One pass of one microbatch over the layers of a chunk."""
-    own = job.chunks[chunk] if kind == "forward" else job.chunks[chunk][::-1]
+    order = job.chunks[chunk] if kind == "forward" else job.chunks[chunk][::-1]
     waiting: list[Segment] = []
-    for number in own:
+    for number in order:
         layer = layers[number]
         gathered = _gather(program, job, name, layer) if job.zero == 3 else None
         segments = layer.forward if kind == "forward" else (*layer.again[job.mode], *layer.backward)
@@ -148,26 +153,29 @@ def _pass(
     program.run(name, joined(waiting))
 
 
+def _transfer(job: StageJob, ends: tuple[int, int], sends: bool, microbatch: int, count: int) -> Transfer:
+    """Between a virtual stage and its peer; its tag says the cut, the direction and which of ``count`` microbatches."""
+    stage, peer = ends
+    cut, is_backward = min(ends), (peer > stage) != sends
+    return Transfer(peer, job.sent_bytes[cut], (2 * cut + is_backward) * count + microbatch, sends)
+
+
 def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tuple[str, int, int]]) -> Program:
     """The program of a stage: ``passes`` in order, each forward or backward, a microbatch and a chunk."""
-    program, ends = Program(), len(job.chunks) * job.stages - 1
+    program, last_stage = Program(), len(job.chunks) * job.stages - 1
     last_of = {chunk: max(m for kind, m, c in passes if kind == "backward" and c == chunk) for _, _, chunk in passes}
     count = 1 + max(microbatch for _, microbatch, _ in passes)
     for kind, microbatch, chunk in passes:
-        ahead, at = kind == "forward", _virtual(job, chunk)
-        name, tag = f"{kind} {microbatch}" + (f" chunk {chunk}" if len(job.chunks) > 1 else ""), microbatch
-        come, go = (at - 1, at + 1) if ahead else (at + 1, at - 1)
-        if 0 <= come <= ends:
-            cut = min(at, come)
-            tagged = (2 * cut + (not ahead)) * count + tag
+        is_backward, stage = kind == "backward", _virtual(job, chunk)
+        name = f"{kind} {microbatch}" + (f" chunk {chunk}" if len(job.chunks) > 1 else "")
+        source, target = (stage + 1, stage - 1) if is_backward else (stage - 1, stage + 1)
+        if 0 <= source <= last_stage:
             program.last = program.add(
-                f"{name} receive", Transfer(come, job.sent_bytes[cut], tagged, False), program.last
+                f"{name} receive", _transfer(job, (stage, source), False, microbatch, count), program.last
             )
-        _pass(program, job, layers, kind, chunk, name, not ahead and microbatch == last_of[chunk])
-        if 0 <= go <= ends:
-            cut = min(at, go)
-            tagged = (2 * cut + (not ahead)) * count + tag
-            program.add(f"{name} send", Transfer(go, job.sent_bytes[cut], tagged, True), program.last)
+        _pass(program, job, layers, kind, chunk, name, is_backward and microbatch == last_of[chunk])
+        if 0 <= target <= last_stage:
+            program.add(f"{name} send", _transfer(job, (stage, target), True, microbatch, count), program.last)
     done = program.add("optimizer", Compute(job.optimizer_s, 0.0), program.last, *program.reduced)
     if job.zero in (1, 2):
         everywhere = [layers[number] for chunk in job.chunks for number in chunk]
@@ -179,9 +187,9 @@ def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tu
 
 def ordered_passes(starts: Mapping[str, Any], stage: int, chunks: int) -> list[tuple[str, int, int]]:
     """The passes of a stage by their starts, forward before backward where both start at once."""
-    found = [
+    passes = [
         (float(start), rank, kind, piece // chunks, piece % chunks)
-        for rank, (kind, own) in enumerate(starts.items())
-        for piece, start in enumerate(own[stage])
+        for rank, (kind, by_stage) in enumerate(starts.items())
+        for piece, start in enumerate(by_stage[stage])
     ]
-    return [(kind, microbatch, chunk) for _, _, kind, microbatch, chunk in sorted(found)]
+    return [(kind, microbatch, chunk) for _, _, kind, microbatch, chunk in sorted(passes)]

@@ -46,12 +46,12 @@ class Node:
 
 def varint(number: int) -> bytes:
     """A whole number from 0 on, 7 bits a byte, the lowest first."""
-    found = bytearray()
+    octets = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        octets.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    octets.append(number)
+    return bytes(octets)
 
 
 def _number(field: int, value: int) -> bytes:
@@ -64,19 +64,19 @@ def _block(field: int, content: bytes) -> bytes:
 
 def _attribute(name: str, value: int | str) -> bytes:
     kind, field = FIELDS[name]
-    own = _block(field, str(value).encode()) if kind == "string" else _number(field, int(value))
-    return _block(1, name.encode()) + own
+    content = _block(field, str(value).encode()) if kind == "string" else _number(field, int(value))
+    return _block(1, name.encode()) + content
 
 
 def encoded(node: Node) -> bytes:
     """A node as a message."""
-    found = _number(1, node.id) if node.id else b""
-    found += _block(2, node.name.encode()) + _number(3, node.kind)
+    message = _number(1, node.id) if node.id else b""
+    message += _block(2, node.name.encode()) + _number(3, node.kind)
     if node.deps:
-        found += _block(5, b"".join(varint(dep) for dep in node.deps))
+        message += _block(5, b"".join(varint(dep) for dep in node.deps))
     if node.micros:
-        found += _number(7, node.micros)
-    return found + b"".join(_block(10, _attribute(name, value)) for name, value in node.attributes)
+        message += _number(7, node.micros)
+    return message + b"".join(_block(10, _attribute(name, value)) for name, value in node.attributes)
 
 
 def trace_bytes(nodes: Sequence[Node]) -> bytes:
