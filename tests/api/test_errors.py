@@ -60,17 +60,20 @@ WRONG: dict[str, dict[str, Any]] = {
         **OF_STUDY, "over": "x=1", "points": {**QUESTION, "over": "training.devices=32..64", "points": "0"},
         "out": "file", "workers": "-1", "engine": "moon", "address": "here",
     },
-    "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv", "basis": "what"},
+    "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv", "basis": "what",
+                "html": {**QUESTION, "chips": ["tpu-v4-paper"], "html": "file/page.html"}},
     "explain": {
         "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2", "held_out": ["llama9"],
-        "compare": ["h900"], "workers": "some",
+        "compare": ["h900"], "workers": "some", "html": "file/page.html",
     },
-    "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1"},
+    "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1", "html": "file/page.html"},
     "report": {"run": "nothing", "out": "file/page.html", "design": "1"},
     "export": {
         "run": "nothing", "to": "csw", "out": "file/x.csv", "model": {"run": "run", "to": "megatron", "model": "x"},
     },
-    "validate": {"rows": "nothing.csv", "sets": ["none-such"]},
+    "validate": {
+        "rows": "nothing.csv", "sets": ["none-such"], "html": {"sets": ["korthikanti"], "html": "file/page.html"},
+    },
     "calibrate": {
         "measurements": "nothing.csv", "chip": "h900", "out": "file/x.toml", "trace": {"trace": ["nothing.json"]},
         "run": {"run": "nothing.json"},

@@ -1,7 +1,7 @@
 """From what a person asks (names, counts) to a job that can be planned."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from phaze import units
@@ -106,76 +106,104 @@ def attentions_of(asked: str | None, stack: Stack, where: str) -> tuple[Attentio
     return tuple(kind for kind in ATTENTIONS if kind == asked)
 
 
-def _traced(
-    supply: Supply, request: Request, at: Callable[[int, int, bool, Attention], Point], watch: Watch
-) -> Request:
-    """The request with every choice at hand; what the model refuses is left out, with its reason."""
-    points = {at(*choice): choice for choice in choices(request)}
-    failed = supply.prepare(list(points), watch)
-    if len(failed) == len(points):
-        raise failed[min(failed)]
-    return replace(request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed)))
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ranks of a model at one sequence, each traced and split once."""
+
+    supply: Supply
+    length: int
+    models: Memo = field(default_factory=Memo)
+    split: Memo = field(default_factory=Memo)
+
+    def point(self, choice: Choosing) -> Point:
+        """What a choice is traced as."""
+        width, microbatch, spread, attention = choice
+        return Point(width, microbatch, self.length, attention, spread)
+
+    def model(self, point: Point) -> Model:
+        """A rank as it is traced."""
+        return self.models.take(point, lambda: self.supply.model(point))
+
+    def at(self, choice: Choosing, parallel: Parallel) -> Model:
+        """The rank of a choice under further degrees."""
+        _, microbatch, spread, attention = choice
+        common = self.split.take((microbatch, attention), Memo)
+
+        def load(tensor: int, sequence: int, split: bool) -> Model:
+            return self.model(Point(tensor, microbatch, sequence, attention, split))
+
+        return parallel_rank(load, parallel, self.length, spread, common)
+
+    def prepared(self, request: Request, watch: Watch) -> Request:
+        """The request with every choice at hand; what the model refuses is left out, with its reason."""
+        points = {self.point(choice): choice for choice in choices(request)}
+        failed = self.supply.prepare(list(points), watch)
+        if len(failed) == len(points):
+            raise failed[min(failed)]
+        return replace(request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed)))
 
 
-def request_of(job: Job, watch: Watch = silent) -> Request:
-    """The request with every name looked up; a model that is not built in is traced, and ``watch`` sees how far."""
-    chip = load_chip(job.chip)
-    name = job.cluster or chip.cluster
-    if name is None:
-        raise InputError("--cluster", f"the chip '{chip.name}' names no default cluster", "name one: phaze clusters")
-    for what, count in (("--devices", job.devices), ("--batch", job.batch)):
+def _require_ranges(job: Job) -> None:
+    for option, count in (("--devices", job.devices), ("--batch", job.batch)):
         if isinstance(count, int) and count < 1:
-            raise InputError(what, f"{count} is out of range", "it must be at least 1")
+            raise InputError(option, f"{count} is out of range", "it must be at least 1")
     if job.zero is not None and job.zero not in ZEROS:
         raise InputError("--zero", f"{job.zero} is out of range", "use 0, 1, 2 or 3")
     if job.shard and job.zero == 0:
         raise InputError("--shard", "ZeRO 0 shards no state", "use --zero 1, 2 or 3, or leave --zero out")
-    if any(shard < 0 or shard == 1 for shard in job.shard or ()):  # 0: all with the same weights
+    if any(ranks < 0 or ranks == 1 for ranks in job.shard or ()):  # 0: all with the same weights
         raise InputError("--shard", f"{min(job.shard or ())} is out of range", "give 2 ranks or more, or all")
-    recompute = mode_asked(job.recompute, "--recompute")
+
+
+def _setting(job: Job, recompute: RecomputeChoice) -> Setting:
+    """Chip, cluster and stack of a job, which must suit each other and what is recomputed."""
+    chip = load_chip(job.chip)
+    name = job.cluster or chip.cluster
+    if name is None:
+        raise InputError("--cluster", f"the chip '{chip.name}' names no default cluster", "name one: phaze clusters")
     cluster = grown(load_cluster(name, chip=chip), job.devices, "--devices")
     require_links(chip, job.chip, cluster, "--chip")
     stack = stack_recomputing(load_built_stack(job.stack or cluster.stack), recompute, "--recompute")
     require_host(recompute, chip, "--recompute")
     stack = stack_with_families(stack, job.family, "--family")
-    said = "--precision" if job.precision is not None else f"the stack {stack.name}: precision"
-    precision = require_priced(known_precision(job.precision or stack.precision, said), stack, chip, said)
-    supply = job.supply or (
-        supply_of(job.model, allow_code=job.allow_code, fresh=job.fresh)
-        if job.sizes is None
-        else Family(job.model, job.sizes)
-    )
+    where = "--precision" if job.precision is not None else f"the stack {stack.name}: precision"
+    precision = require_priced(known_precision(job.precision or stack.precision, where), stack, chip, where)
+    return Setting(chip, cluster, stack, job.basis, precision=precision)
+
+
+def _supply(job: Job) -> Supply:
+    if job.supply is not None:
+        return job.supply
+    if job.sizes is not None:
+        return Family(job.model, job.sizes)
+    return supply_of(job.model, allow_code=job.allow_code, fresh=job.fresh)
+
+
+def _attentions(job: Job, supply: Supply, stack: Stack) -> tuple[Attention, ...]:
+    """The kinds of attention to try; a graph that was traced before states its own."""
+    if isinstance(supply, GraphFile) and job.attention in (None, "best"):
+        return (supply.graph.attention,)
+    return attentions_of(job.attention, stack, "--attention")
+
+
+def request_of(job: Job, watch: Watch = silent) -> Request:
+    """The request with every name looked up; a model that is not built in is traced, and ``watch`` sees how far."""
+    _require_ranges(job)
+    recompute = mode_asked(job.recompute, "--recompute")
+    setting, supply = _setting(job, recompute), _supply(job)
+    stack = setting.stack
     widths = job.tensor or supply.facts.widths
     fitting = tuple(width for width in widths if width <= job.devices)
     if not fitting:
         raise InputError("--tensor", f"none of {list(widths)} fits {job.devices} devices", "give a smaller degree")
-    length = supply.facts.length(job.sequence)
-    batch = sequences_of(job.batch, length, "--batch")
+    ranks = Ranks(supply, supply.facts.length(job.sequence))
+    batch = sequences_of(job.batch, ranks.length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))
-
-    def point_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Point:
-        return Point(width, microbatch, length, attention, spread)
-
-    models, ranks = Memo(), Memo()
-
-    def model_of(point: Point) -> Model:
-        return models.take(point, lambda: supply.model(point))
-
-    def rank_at(choice: Choosing, parallel: Parallel) -> Model:
-        _, microbatch, spread, attention = choice
-        common = ranks.take((microbatch, attention), Memo)
-
-        def load(tensor: int, sequence: int, split: bool) -> Model:
-            return model_of(Point(tensor, microbatch, sequence, attention, split))
-
-        return parallel_rank(load, parallel, length, spread, common)
-
-    setting = Setting(chip, cluster, stack, job.basis, precision=precision)
     placed = PlacementJob(
         setting.machine,
         job.devices,
         batch,
-        precision,
+        setting.precision,
         stack.optimizer,
         job.zero or (1 if job.shard else 0),
         recompute,
@@ -183,7 +211,7 @@ def request_of(job: Job, watch: Watch = silent) -> Request:
         share("--headroom", job.headroom),
     )
     request = Request(
-        model_at=lambda *choice: model_of(point_at(*choice)),
+        model_at=lambda *choice: ranks.model(ranks.point(choice)),
         setting=setting,
         job=placed,
         widths=fitting,
@@ -193,19 +221,16 @@ def request_of(job: Job, watch: Watch = silent) -> Request:
         shards=job.shard or (0,),
         wider=tuple(width for width in widths if width > job.devices),
         experts=supply.experts,
-        # A graph that was traced before states its own.
-        attentions=(supply.graph.attention,)
-        if isinstance(supply, GraphFile) and job.attention in (None, "best")
-        else attentions_of(job.attention, stack, "--attention"),
+        attentions=_attentions(job, supply, stack),
         contexts=job.context or (1,),
         expert=job.expert or (1,),
         ways=job.context_way or WAYS,
         rows=job.rows,
-        rank_at=rank_at,
+        rank_at=ranks.at,
     )
-    request = _traced(supply, request, point_at, watch)
+    request = ranks.prepared(request, watch)
     if stack.stages != "icml24" and not job.shard:
-        request = _with_usual_degrees(request, job, length)
+        request = _with_usual_degrees(request, job, ranks.length)
     require_shared_out(job.rows, request.expert, "--imbalance")
     return request
 

@@ -48,7 +48,7 @@ def _problem(
         configuration.zeros[0],
         configuration.recompute,
         training.chunks,
-        headroom=training.headroom,
+        training.headroom,
     )
     sharing = replace(graph.sharing, shard=configuration.shard)
     return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, sharing=sharing)
