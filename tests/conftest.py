@@ -1,7 +1,7 @@
 """Shared by all tests: repeatable hypothesis runs and the command line in the same process."""
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
+from phaze.compiled.kernel import Kernel
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
@@ -18,6 +19,20 @@ settings.load_profile("repeatable")
 def pytest_collection_finish() -> None:
     """Thousands of tests and their modules stay to the end: no collection needs to walk through them again."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _shipped_kernels_serve_every_call() -> Iterator[None]:
+    """A kernel of the library that is called with other types is compiled for seconds, in a test and for a user."""
+    compiled_here = Kernel.compiled_here
+
+    def refused(kernel: Kernel, *arguments: Any) -> Any:
+        assert not kernel.shipped, f"{kernel.__module__}.{kernel.__name__} is not shipped for these types of arguments"
+        return compiled_here(kernel, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "compiled_here", refused)
+        yield
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,9 @@ def test_a_shipped_function_gives_what_its_source_gives_and_numba_is_not_asked()
 
 
 @needs_library
-def test_arguments_of_other_types_than_compiled_go_to_numba() -> None:
+def test_arguments_of_other_types_than_compiled_go_to_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Elsewhere in the tests such a call is a fault.
+    monkeypatch.setattr(Kernel, "compiled_here", lambda kernel, *arguments: kernel.dispatcher(*arguments))
     kernel = Kernel(potentials.py_func, {"nogil": True})
     credits, masks = np.asfortranarray(np.arange(15.0).reshape(3, 5)), np.arange(7, dtype=np.uint64)
     assert kernel.shipped and np.array_equal(kernel(credits, masks), potentials(np.ascontiguousarray(credits), masks))

@@ -44,6 +44,10 @@ class Kernel:
             if len(arguments) == len(self._entry.types) and all(map(fits, arguments, self._entry.types)):
                 self._known.add(key)
                 return self._entry.code(*arguments)
+        return self.compiled_here(*arguments)
+
+    def compiled_here(self, *arguments: Any) -> Any:
+        """The function as numba compiles it for the types of these arguments, which takes seconds."""
         if self._observer is not None:
             self._observer(arguments)
         return self.dispatcher(*arguments)

@@ -155,6 +155,8 @@ def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], pri
 
 def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
     """The width with other seconds of its layers, by position, which a full recompute runs forward as a whole."""
+    # Kernels are shipped for contiguous arrays: a column of many chips would be compiled for anew.
+    forward_s, backward_s = np.ascontiguousarray(forward_s), np.ascontiguousarray(backward_s)
     cut_sets = width.cut_sets._replace(forward_s=forward_s, backward_s=backward_s)
     again, seconds = np.zeros_like(width.saved.again_s), forward_s + backward_s
     again[:, -1] = forward_s
