@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.export.against import against_document
-from phaze.export.launch_run import Launched, Told, read_launch
-from phaze.export.megatron_pipeline import layout, layout_parts
+from phaze.export.launch_run import JobOptions, Launched, read_launch
 from phaze.export.shell import flags_of, words_of
 from tests.cli.test_commands import Phaze
 from tests.export.launching import read_back
-from tests.export.splits import split
 
 GPT = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 8192, "sequence": 512}
 
@@ -46,13 +44,6 @@ def test_what_cannot_be_read_of_maxtext_is_said(lines: str, seen: str) -> None:
 def test_any_yaml_is_a_launch_or_a_sentence(text: str) -> None:
     with contextlib.suppress(InputError):
         read_back("maxtext", text, 8)
-
-
-@given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(1, 3))
-def test_a_layout_gives_its_stages(blocks: list[int], chunks: int) -> None:
-    stages = tuple((chunks * n, at == 0, at == len(blocks) - 1) for at, n in enumerate(blocks))
-    text = layout(split(pipeline=len(blocks), stages=stages, chunks=chunks))
-    assert layout_parts(text, "layout") == blocks * chunks
 
 
 def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
@@ -167,16 +158,16 @@ def test_the_best_plan_against_itself_differs_in_nothing(phaze: Phaze, tmp_path:
 def test_a_file_and_the_command_line_must_agree(tmp_path: Path) -> None:
     path = tmp_path / "launch.sh"
     path.write_text("--micro-batch-size 1 --global-batch-size 64 --num-layers 12")
-    told: dict[str, Any] = {"model": {"model": "llama3-8b"}, "chip": "h100", "devices": 8}
+    options: dict[str, Any] = {"model": {"model": "llama3-8b"}, "chip": "h100", "devices": 8}
     with pytest.raises(InputError, match="32 layers"):
-        read_launch(str(path), Told(**told), "dgx-h100")
+        read_launch(str(path), JobOptions(**options), "dgx-h100")
     path.write_text("--micro-batch-size 1 --global-batch-size 64 --tensor-model-parallel-size 3")
     with pytest.raises(InputError, match="multiple"):
-        read_launch(str(path), Told(**told), "dgx-h100")
+        read_launch(str(path), JobOptions(**options), "dgx-h100")
     path.write_text("--micro-batch-size 1 --global-batch-size 64")
     with pytest.raises(InputError, match="64"):
-        read_launch(str(path), Told(**told, batch=32), "dgx-h100")
-    launched = read_launch(str(path), Told(**told), "dgx-h100")
+        read_launch(str(path), JobOptions(**options, batch=32), "dgx-h100")
+    launched = read_launch(str(path), JobOptions(**options), "dgx-h100")
     assert launched.run["plan"]["data"] == 8
 
 
@@ -184,7 +175,7 @@ def test_a_file_without_the_flags_of_a_batch_is_none(tmp_path: Path) -> None:
     path = tmp_path / "launch.sh"
     path.write_text("--lr 1")
     with pytest.raises(InputError, match="neither --micro-batch-size nor --global-batch-size; give a shell file with"):
-        read_launch(str(path), Told({}), None)
+        read_launch(str(path), JobOptions({}), None)
 
 
 def test_a_contradicted_run_is_refused(phaze: Phaze, tmp_path: Path) -> None:
@@ -213,8 +204,8 @@ def test_an_exported_plan_read_back_is_priced_as_it_was(
     document = answer(phaze, *job, *SMALL)
     plan.write_text(json.dumps(document))
     flags.write_text(phaze("export", plan, "--to", "megatron").out)
-    told = Told({"model": job[1]}, "h100", devices=16)
-    launched = read_launch(str(flags), told, "dgx-h100")
+    options = JobOptions({"model": job[1]}, "h100", devices=16)
+    launched = read_launch(str(flags), options, "dgx-h100")
     assert launched.run["plan"][read[0]] == document[read[0]] == read[1]
     again = against_document(launched, document, "calibrated")
     assert again["plan"]["batch_s"] == pytest.approx(document["batch_s"], rel=1e-9)

@@ -12,7 +12,7 @@ from typing import Any
 
 from phaze import __version__
 from phaze.documents import dumps, parse
-from phaze.export.flag import SAME, Flag, Framework, Limit, Line, above_one
+from phaze.export.flag import SAME, Condition, Flag, Framework, Limit, Line, above_one
 from phaze.export.limits import COMMON, modes
 from phaze.export.notation import dotted, tables_of
 from phaze.export.source import Split
@@ -121,6 +121,14 @@ def _recognises(path: str, text: str, where: str) -> bool:
     return not {"zero_optimization", "train_micro_batch_size_per_gpu"}.isdisjoint(parse(text, "json", where))
 
 
+DEVIATIONS: tuple[tuple[Condition, str], ...] = (
+    (lambda split: "full" in split.recompute,
+     "recompute every block: model.gradient_checkpointing_enable() in Hugging Face's classes"),
+    (lambda split: split.tensor > 1 and split.sequence_parallel,
+     "AutoTP has no sequence parallelism: activations between its splits are held whole on every rank"),
+    (lambda split: split.attention == "fused",
+     'fused attention: attn_implementation="flash_attention_2" or "sdpa" of the model'),
+)  # fmt: skip
 FRAMEWORK = Framework(
     key="deepspeed",
     name="DeepSpeed",
@@ -134,19 +142,6 @@ FRAMEWORK = Framework(
     write=_write,
     parse=_parse,
     recognises=_recognises,
-    deviations=(
-        (
-            lambda split: "full" in split.recompute,
-            "recompute every block: model.gradient_checkpointing_enable() in Hugging Face's classes",
-        ),
-        (
-            lambda split: split.tensor > 1 and split.sequence_parallel,
-            "AutoTP has no sequence parallelism: activations between its splits are held whole on every rank",
-        ),
-        (
-            lambda split: split.attention == "fused",
-            'fused attention: attn_implementation="flash_attention_2" or "sdpa" of the model',
-        ),
-    ),
+    deviations=DEVIATIONS,
     together=_together,
 )

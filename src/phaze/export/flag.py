@@ -195,6 +195,6 @@ def read(framework: Framework, text: str, where: str, devices: int | None = None
     values = Values(framework.parse(text, where), defaults, where, framework.version, devices)
     fields = {field: value for flag in framework.flags for field, value in flag.decoded(values).items()}
     fields |= framework.together(values)
-    known = {flag.name for flag in framework.flags if flag.field}
-    not_read = tuple(sorted(set(values.stated) - known))
+    priced = {flag.name for flag in framework.flags if flag.field}
+    not_read = tuple(sorted(set(values.stated) - priced))
     return launch_of(framework.key, framework.stacks[0], fields, not_read)

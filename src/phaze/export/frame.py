@@ -22,39 +22,39 @@ Frame = dict[str, NDArray[Any]]
 
 
 def chips_frame(
-    opened: SpaceChips, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
+    chips: SpaceChips, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
 ) -> Frame:
     """One row for each chip of a space; money is reckoned with ``hbm_bytes`` of HBM."""
-    score = np.full(len(opened), np.nan)
-    for one in evaluated:
-        if np.isfinite(one.score) and not one.error:
-            score[one.chip] = one.score
+    score = np.full(len(chips), np.nan)
+    for row in evaluated:
+        if np.isfinite(row.score) and not row.error:
+            score[row.chip] = row.score
     return {
-        "chip": np.arange(len(opened)),
-        **opened.frame(),
-        "design_power_w": opened.design_w(),
-        "making_usd": opened.making_usd(hbm_bytes),
-        "closed_by": np.array([one.reason for one in closed]),
-        "score_bound": np.array([np.nan if one.bound is None else one.bound for one in closed]),
+        "chip": np.arange(len(chips)),
+        **chips.frame(),
+        "design_power_w": chips.design_w(),
+        "making_usd": chips.making_usd(hbm_bytes),
+        "closed_by": np.array([row.reason for row in closed]),
+        "score_bound": np.array([np.nan if row.bound is None else row.bound for row in closed]),
         "score": score,
-        "is_answer": np.arange(len(opened)) == best,
+        "is_answer": np.arange(len(chips)) == best,
     }
 
 
 def stages_frame(plan: Mapping[str, Any]) -> Frame:
     """One row for each stage of a plan (``phaze.plan/1``)."""
     stages = plan["stages"]
-    found: Frame = {
+    frame: Frame = {
         "stage": np.arange(len(stages)),
         "first_layer": np.array([min(stage["layers"]) for stage in stages]),
         "layers": np.array([len(stage["layers"]) for stage in stages]),
         "recompute": np.array([stage["recompute"] for stage in stages]),
     }
     for name in ("devices", "forward_s", "backward_s", "time_s", "memory_bytes"):
-        found[name] = np.array([stage[name] for stage in stages])
+        frame[name] = np.array([stage[name] for stage in stages])
     for term in stages[0]["memory"]:
-        found[f"{term}_bytes"] = np.array([stage["memory"][term] for stage in stages])
-    return found
+        frame[f"{term}_bytes"] = np.array([stage["memory"][term] for stage in stages])
+    return frame
 
 
 def _cell(value: Any) -> Any:

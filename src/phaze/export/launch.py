@@ -38,7 +38,7 @@ class Launch:
         return int(self.plan["tensor"]) * int(self.plan["pipeline"]) * int(self.plan.get("context", 1))
 
 
-JOB = frozenset(one.name for one in fields(Launch)) - {"framework", "plan", "sizes", "not_read"}
+JOB = frozenset(item.name for item in fields(Launch)) - {"framework", "plan", "sizes", "not_read"}
 """Fields of a launch that are none of its plan."""
 
 
@@ -51,10 +51,10 @@ IDLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def launch_of(framework: str, stack: str, stated: Mapping[str, Any], not_read: tuple[str, ...]) -> Launch:
     """The launch of the fields that a file states: those of its job, ``sizes.*``, and the rest, which is its plan."""
     idle = {name for degree, names in IDLE.items() if stated.get(degree, 1) == 1 for name in names}
-    given = {name: value for name, value in stated.items() if value is not None and name not in idle}
-    job = {"stack": stack} | {name: value for name, value in given.items() if name in JOB}
-    sizes = {name.removeprefix("sizes."): value for name, value in given.items() if name.startswith("sizes.")}
-    plan = {name: value for name, value in given.items() if name not in JOB and not name.startswith("sizes.")}
+    useful = {name: value for name, value in stated.items() if value is not None and name not in idle}
+    job = {"stack": stack} | {name: value for name, value in useful.items() if name in JOB}
+    sizes = {name.removeprefix("sizes."): value for name, value in useful.items() if name.startswith("sizes.")}
+    plan = {name: value for name, value in useful.items() if name not in JOB and not name.startswith("sizes.")}
     return Launch(framework=framework, plan=plan, sizes=sizes, not_read=not_read, **job)
 
 

@@ -22,11 +22,11 @@ def launches(
     ``rank_at``: as for :func:`phaze.evaluate.job_file.reopened`."""
     if document.get("shortage") is not None:
         reason = "the plan does not fit into the memory of a device"
-        return tuple(LaunchText(one.key, one.name, one.file, "", reason, ()) for one in FRAMEWORKS)
+        return tuple(LaunchText(entry.key, entry.name, entry.file, "", reason, ()) for entry in FRAMEWORKS)
     try:
         split = planned_split(document, reopened(document, where, memo, rank_at))
     except InputError as fault:
-        return tuple(LaunchText(one.key, one.name, one.file, "", _reason(fault), ()) for one in FRAMEWORKS)
+        return tuple(LaunchText(entry.key, entry.name, entry.file, "", _reason(fault), ()) for entry in FRAMEWORKS)
     return tuple(_launch(framework, split) for framework in FRAMEWORKS)
 
 
@@ -53,18 +53,20 @@ def with_launches(document: dict[str, Any], rank_at: RankAt | None = None) -> di
     """The document with what launching means for each of its plans: by framework, the refusal and the deviations;
     ``rank_at`` gives the ranks of its choices where they are at hand."""
     memo = Memo()
-    said = {
+    by_row = {
         id(plan.row): {
-            one.key: {"refused": one.refused or None, "deviations": list(one.deviations)}
-            for one in launches(plan.document, "plan", memo, rank_at)
+            launch.key: {"refused": launch.refused or None, "deviations": list(launch.deviations)}
+            for launch in launches(plan.document, "plan", memo, rank_at)
         }
         for plan in plans_in(document)
     }
-    best = said[id(document)]
+    best = by_row[id(document)]
 
-    def told(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if row is None else {**row, "launch": said.get(id(row), best if row.get("plan") is None else None)}
+    def with_launch(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return (
+            None if row is None else {**row, "launch": by_row.get(id(row), best if row.get("plan") is None else None)}
+        )
 
-    rows = [told(row) for row in document["alternatives"]]
-    usual = {place: told(document[place]) for place in ("rule_of_thumb", "experts")}
+    rows = [with_launch(row) for row in document["alternatives"]]
+    usual = {place: with_launch(document[place]) for place in ("rule_of_thumb", "experts")}
     return {**document, "launch": best, "alternatives": rows, **usual}

@@ -23,7 +23,7 @@ MODELS = ("model", "gpt", "llama", "moe", "graph")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobOptions:
     """What the command line says of the job; None or empty where it says nothing. ``model`` as in ``phaze.run/1``."""
 
     model: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Launched:
     allow_code: bool = False
 
 
-def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
+def read_launch(path: str, options: JobOptions, usual_cluster: str | None) -> Launched:
     """The run that a launch file starts; ``usual_cluster`` is the chip's, where neither says one."""
     text, where = read_text(path)
     if not text.strip():
@@ -56,59 +56,59 @@ def read_launch(path: str, told: Told, usual_cluster: str | None) -> Launched:
     is_run = notation_of(path, text) == "toml" and "phaze.run/1" in text
     for framework in () if is_run else FRAMEWORKS:
         if framework.recognises(path, text, where):
-            return _launched(read(framework, text, where, told.devices), told, usual_cluster, where)
+            return _launched(read(framework, text, where, options.devices), options, usual_cluster, where)
     if is_run or text.lstrip().startswith("{"):
-        return _given_run(path, told)
+        return _given_run(path, options)
     seen = "it has neither --micro-batch-size nor --global-batch-size"
     raise InputError(where, seen, f"give {LAUNCH_FILES}")
 
 
-def _given_run(path: str, told: Told) -> Launched:
+def _given_run(path: str, options: JobOptions) -> Launched:
     """A run, or a plan's document as the run that it plans, checked; where it names no cluster, the chip's."""
     run, where = read_run(path)
     run, assumed = run_of_plan(run, where) if is_plan(run) else (run, ())
-    chip, cluster = run.get("chip", told.chip), run.get("cluster", told.cluster)
+    chip, cluster = run.get("chip", options.chip), run.get("cluster", options.cluster)
     if isinstance(chip, str):
         run["chip"], usual = chip, load_chip(chip).cluster
         run["cluster"] = cluster or usual
         if run["cluster"] is None:
             raise InputError("--cluster", f"the chip '{chip}' names no default cluster", "name one: phaze clusters")
-    run = _agreed(run, told, where)
+    run = _agreed(run, options, where)
     check(RunFile, run, where)
     return Launched(run, "run", where, (), assumed)
 
 
-def _agreed(run: dict[str, Any], told: Told, where: str) -> dict[str, Any]:
+def _agreed(run: dict[str, Any], options: JobOptions, where: str) -> dict[str, Any]:
     """A run, with nothing on the command line that contradicts it."""
     for key in ("chip", "cluster", "stack", "devices", "batch", "sequence"):
-        value = getattr(told, key)
+        value = getattr(options, key)
         if value is not None and key in run and run[key] != value:
             raise InputError(f"--{key}", f"{value} and the run says {run[key]}", "leave the option out")
-    if told.model and any(key in run and run[key] != told.model.get(key) for key in MODELS):
+    if options.model and any(key in run and run[key] != options.model.get(key) for key in MODELS):
         raise InputError("--model", f"{where} names its own model", "leave the option out")
-    more = {key: value for key in ("stack", "sequence") if (value := getattr(told, key)) is not None}
+    more = {key: value for key in ("stack", "sequence") if (value := getattr(options, key)) is not None}
     return {**run, **more}
 
 
-def _one(name: str, told: Any, stated: Any, where: str) -> Any:
+def _agreed_value(name: str, option: Any, stated: Any, where: str) -> Any:
     """What both or either of the command line and the file say."""
-    if told is not None and stated is not None and told != stated:
-        raise InputError(f"--{name}", f"{told} and {where} says {stated}", "leave the option out, or give that")
-    value = stated if told is None else told
+    if option is not None and stated is not None and option != stated:
+        raise InputError(f"--{name}", f"{option} and {where} says {stated}", "leave the option out, or give that")
+    value = stated if option is None else option
     if value is None:
         raise InputError(f"--{name}", f"{where} does not say it", f"add --{name}")
     return value
 
 
-def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str) -> Launched:
-    if told.chip is None:
+def _launched(launch: Launch, options: JobOptions, usual_cluster: str | None, where: str) -> Launched:
+    if options.chip is None:
         raise InputError("--chip", f"{where} does not say it", "add --chip, such as --chip h100")
-    model = dict(told.model) or dict(launch.model)
+    model = dict(options.model) or dict(launch.model)
     if not model:
         seen = f"{where} does not say all sizes of its model"
         raise InputError("--model", seen, "add --model llama3-8b, or --vocab-size and the sizes to the file")
     _require_sizes(str(model.get("model", "")), launch.sizes, where)
-    devices = int(_one("devices", told.devices, launch.devices, where))
+    devices = int(_agreed_value("devices", options.devices, launch.devices, where))
     if devices < launch.group or devices % launch.group:
         degrees = [launch.plan[key] for key in ("tensor", "context", "pipeline") if key in launch.plan]
         seen = f"{devices} are not a multiple of {' x '.join(map(str, degrees))}, a replica of {where}"
@@ -116,21 +116,25 @@ def _launched(launch: Launch, told: Told, usual_cluster: str | None, where: str)
     run: dict[str, Any] = {
         "schema": "phaze.run/1",
         **model,
-        "chip": told.chip,
-        "cluster": told.cluster or usual_cluster,
-        "stack": told.stack or launch.stack,
+        "chip": options.chip,
+        "cluster": options.cluster or usual_cluster,
+        "stack": options.stack or launch.stack,
         "devices": devices,
-        "batch": _one("batch", told.batch, launch.batch, where),
+        "batch": _agreed_value("batch", options.batch, launch.batch, where),
         "plan": {**launch.plan, "data": devices // launch.group, **_shard(launch, devices // launch.group, where)},
     }
-    length = told.sequence if launch.sequence is None else _one("sequence", told.sequence, launch.sequence, where)
+    length = (
+        options.sequence
+        if launch.sequence is None
+        else _agreed_value("sequence", options.sequence, launch.sequence, where)
+    )
     if length is not None and "model" in model:
         run["sequence"] = length
     for key in ("precision", "optimizer", "attention"):
         if (value := getattr(launch, key)) is not None:
             run[key] = value
     if run["cluster"] is None:
-        raise InputError("--cluster", f"the chip '{told.chip}' names no default cluster", "name one: phaze clusters")
+        raise InputError("--cluster", f"the chip '{options.chip}' names no default cluster", "name one: phaze clusters")
     return Launched(run, launch.framework, where, launch.not_read, launch.assumed)
 
 
@@ -150,7 +154,7 @@ def _require_sizes(name: str, sizes: Mapping[str, int], where: str) -> None:
     if name not in ZOO:
         return
     entry = ZOO[name]
-    for key, known in (("layers", entry.layers), ("hidden", entry.hidden), ("heads", entry.heads)):
-        if sizes.get(key, known) != known:
-            seen = f"{name} has {known} {key} and {where} says {sizes[key]}"
+    for size, listed in (("layers", entry.layers), ("hidden", entry.hidden), ("heads", entry.heads)):
+        if sizes.get(size, listed) != listed:
+            seen = f"{name} has {listed} {size} and {where} says {sizes[size]}"
             raise InputError("--model", seen, "name the model that the file trains")

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze import __version__
-from phaze.export.flag import SAME, Flag, Framework, Line, above_one, when
+from phaze.export.flag import SAME, Condition, Flag, Framework, Line, above_one, when
 from phaze.export.maxtext_limits import (
     GPU_RECIPES,
     LIMITS,
@@ -211,6 +211,12 @@ def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> st
     return text + not_as_planned(deviations) + aligned(rows) + "\n"
 
 
+DEVIATIONS: tuple[tuple[Condition, str], ...] = (
+    (lambda split: split.recompute[0] == "none",
+     "element-wise operators between products are recomputed in the backward pass, inside its fusions"),
+    (lambda split: split.pipeline > 1,
+     "what lies before and after the blocks is shared over all devices, no part of a stage"),
+)  # fmt: skip
 FRAMEWORK = Framework(
     key="maxtext",
     name="MaxText",
@@ -224,15 +230,6 @@ FRAMEWORK = Framework(
     write=_write,
     parse=flat_yaml,
     recognises=lambda path, text, where: path.endswith((".yml", ".yaml")),
-    deviations=(
-        (
-            lambda split: split.recompute[0] == "none",
-            "element-wise operators between products are recomputed in the backward pass, inside its fusions",
-        ),
-        (
-            lambda split: split.pipeline > 1,
-            "what lies before and after the blocks is shared over all devices, no part of a stage",
-        ),
-    ),
+    deviations=DEVIATIONS,
     together=_together,
 )

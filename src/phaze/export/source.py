@@ -94,7 +94,7 @@ class Split:
 
 def _is_chain(model: Model, blocks: Sequence[int]) -> bool:
     """Whether blocks are in a row and all alike, or those of a mixture of experts after the dense ones."""
-    kinds = [kind for kind, _ in groupby(model.calls[at].layer for at in blocks)]
+    kinds = [kind for kind, _ in groupby(model.calls[call].layer for call in blocks)]
     experts = [layer_has_experts(model.layers[kind]) for kind in kinds]
     return list(blocks) == list(range(blocks[0], blocks[-1] + 1)) and (len(kinds) == 1 or experts == [False, True])
 
@@ -109,20 +109,20 @@ def cut(model: Model, stages: Sequence[Mapping[str, Any]], name: str) -> tuple[t
             "its layers are not a chain of equal blocks",
             "launch files need one; export to csv or perfetto",
         )
-    found = []
+    parts = []
     for stage in stages:
-        own = stage["layers"]
-        blocks = sum(first <= layer <= last for layer in own)
-        found.append((blocks, any(layer < first for layer in own), any(layer > last for layer in own)))
-    for what, at, wanted in (("before", 1, 0), ("after", 2, len(stages) - 1)):
-        holders = [number for number, stage in enumerate(found) if stage[at]]
+        layers = stage["layers"]
+        count = sum(first <= layer <= last for layer in layers)
+        parts.append((count, any(layer < first for layer in layers), any(layer > last for layer in layers)))
+    for what, place, wanted in (("before", 1, 0), ("after", 2, len(stages) - 1)):
+        holders = [number for number, part in enumerate(parts) if part[place]]
         if holders and holders != [wanted]:
             raise InputError(
                 name,
                 f"what lies {what} its blocks is spread over the stages {', '.join(map(str, holders))}",
                 "plan with fewer stages: a launch file keeps it in one",
             )
-    return tuple(found)
+    return tuple(parts)
 
 
 def _listed_sizes(model: str) -> dict[str, int]:
@@ -188,17 +188,17 @@ def searched_split(task: "ModelTask", answer: Mapping[str, Any], study: "StudyFi
     )
 
 
-def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
+def planned_split(document: Mapping[str, Any], answered: Reopened) -> Split:
     """A plan's document (``phaze.plan/1``) with its job."""
     if document.get("sequence") == 1:
-        raise InputError(opened.model.name, "the model has no sequence, and what these frameworks train has one")
-    job, model = opened.job, opened.model
+        raise InputError(answered.model.name, "the model has no sequence, and what these frameworks train has one")
+    job, model = answered.job, answered.model
     sizes = _listed_sizes(model.name)
     if job.family is not None and job.sizes is not None:
         sizes = {key: int(value) for key, value in check_sizes(job.family, job.sizes).items()}
     return Split(
         model=job.family or model.name,
-        chip=opened.setting.chip.name,
+        chip=answered.setting.chip.name,
         microbatch=document["microbatch"],
         batch=job.batch,
         sequence=model.sequence,
@@ -209,5 +209,5 @@ def planned_split(document: Mapping[str, Any], opened: Reopened) -> Split:
         attention=job.attention,
         sizes=sizes,
         **_planned_fields(document, model, model.name),
-        **_machine_fields(opened.setting.stack, opened.setting.cluster),
+        **_machine_fields(answered.setting.stack, answered.setting.cluster),
     )

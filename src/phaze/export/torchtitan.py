@@ -275,6 +275,16 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     return dotted(raw, tables, where, "[{}]")
 
 
+DEVIATIONS: tuple[tuple[Condition, str], ...] = (
+    (lambda split: split.attention == "eager",
+     "attention is fused: the scores that the plan keeps never leave the chip"),
+    (lambda split: split.zero in (1, 2),
+     "FSDP shards weights outside the step too, so memory is below the plan"),
+    (lambda split: split.order == "pipeline" and split.pipeline > 1 and split.data > 1,
+     "the replicas of a stage are adjacent, in the plan the stages of a replica are"),
+    (lambda split: split.schedule in FOLDED and split.pipeline > 1,
+     "what follows the blocks lies on the first rank, where the V ends, in the plan on the last"),
+)  # fmt: skip
 FRAMEWORK = Framework(
     key="torchtitan",
     name="torchtitan",
@@ -288,24 +298,7 @@ FRAMEWORK = Framework(
     write=_write,
     parse=_parse,
     recognises=lambda path, text, where: path.endswith(".toml"),
-    deviations=(
-        (
-            lambda split: split.attention == "eager",
-            "attention is fused: the scores that the plan keeps never leave the chip",
-        ),
-        (
-            lambda split: split.zero in (1, 2),
-            "FSDP shards weights outside the step too, so memory is below the plan",
-        ),
-        (
-            lambda split: split.order == "pipeline" and split.pipeline > 1 and split.data > 1,
-            "the replicas of a stage are adjacent, in the plan the stages of a replica are",
-        ),
-        (
-            lambda split: split.schedule in FOLDED and split.pipeline > 1,
-            "what follows the blocks lies on the first rank, where the V ends, in the plan on the last",
-        ),
-    ),
+    deviations=DEVIATIONS,
     together=_together,
     module=lambda split: None if split.model in FLAVOURS else (f"{MODULE}.py", flavour_module(split)),
 )
