@@ -136,23 +136,23 @@ class _Casts:
             self.copies[turned][tensor] = self._new(ceil(elements * self.recipe.bytes), 1, role)
         return self.copies[turned][tensor], ceil(elements * self.recipe.bytes)
 
-    def _operands(self, one: Traced) -> list[Access]:
+    def _operands(self, operator: Traced) -> list[Access]:
         """The largest weight and activation, or the two largest activations."""
-        by_size = sorted(one.op.reads, key=lambda access: -access[1])
+        by_size = sorted(operator.op.reads, key=lambda access: -access[1])
         weights = [access for access in by_size if self._weight(access[0])][:1]
         return [*weights, *[access for access in by_size if not self._weight(access[0])][: 2 - len(weights)]]
 
-    def _linear(self, one: Traced, read: frozenset[int], backward: bool) -> bool:
-        if one.op.kind != "product" or len(one.op.reads) < 2:
+    def _linear(self, operator: Traced, read: frozenset[int], backward: bool) -> bool:
+        if operator.op.kind != "product" or len(operator.op.reads) < 2:
             return False
-        weighted = any(map(self._weight, one.reads))
+        weighted = any(map(self._weight, operator.reads))
         sides = ("n", "k") if weighted else ("m", "n")
-        narrow = min(map(one.op.size, sides)) <= MOST_EXPERTS
-        if narrow and one.module.rsplit(".", 1)[-1] in ROUTERS:
+        narrow = min(map(operator.op.size, sides)) <= MOST_EXPERTS
+        if narrow and operator.module.rsplit(".", 1)[-1] in ROUTERS:
             return False
-        if any(self.tensors[tensor][1] != 2 for tensor, _ in self._operands(one)):
+        if any(self.tensors[tensor][1] != 2 for tensor, _ in self._operands(operator)):
             return False
-        return weighted or (backward and not read & set(one.writes))
+        return weighted or (backward and not read & set(operator.writes))
 
     def _cast(self, access: Access, numbers: Iterator[int], module: str) -> Iterator[Traced]:
         """The operators that make both copies of a tensor."""
@@ -177,22 +177,22 @@ class _Casts:
 
     def _pass(self, trace: Trace, backward: bool, cast: Iterable[int]) -> tuple[Traced, ...]:
         """The operators of a pass with its casts; ``cast``: what was before it."""
-        read = frozenset(tensor for one in trace.operators for tensor in one.reads)
+        read = frozenset(tensor for operator in trace.operators for tensor in operator.reads)
         done, found = set(cast), list[Traced]()
-        numbers = count(max((one.number for one in trace.operators), default=0) + 1)
-        for one in trace.operators:
-            if not self._linear(one, read, backward):
-                found.append(one)
+        numbers = count(max((operator.number for operator in trace.operators), default=0) + 1)
+        for operator in trace.operators:
+            if not self._linear(operator, read, backward):
+                found.append(operator)
                 continue
-            low, turned = dict[int, Access](), not any(map(self._weight, one.reads))
-            for access in self._operands(one):
+            low, turned = dict[int, Access](), not any(map(self._weight, operator.reads))
+            for access in self._operands(operator):
                 if not self._weight(access[0]) and access[0] not in done:
-                    found += self._cast(access, numbers, one.module)
+                    found += self._cast(access, numbers, operator.module)
                     done.add(access[0])
                 low[access[0]] = self._low(access, turned)
-            reads = tuple(low.get(tensor, (tensor, size)) for tensor, size in one.op.reads)
-            sizes = {**one.op.sizes, "bits": self.recipe.bits}
-            found.append(replace(one, op=replace(one.op, reads=reads, sizes=sizes)))
+            reads = tuple(low.get(tensor, (tensor, size)) for tensor, size in operator.op.reads)
+            sizes = {**operator.op.sizes, "bits": self.recipe.bits}
+            found.append(replace(operator, op=replace(operator.op, reads=reads, sizes=sizes)))
         return tuple(found)
 
     def layer(self) -> TracedLayer:
@@ -200,7 +200,7 @@ class _Casts:
         forward = self._pass(own.forward, False, ())
         cast = {tensor for tensor in self.copies[True] if not self._weight(tensor)}
         backward = self._pass(own.backward, True, cast)
-        needed = frozenset(tensor for one in backward for tensor in one.reads)
+        needed = frozenset(tensor for operator in backward for tensor in operator.reads)
         turned = {tensor: self.copies[True][tensor] for tensor in cast}
         gone = {tensor for tensor in cast if tensor not in needed and tensor in own.saved}
         results = (own.forward.outputs - gone) | {low for low in turned.values() if low in needed}
@@ -215,7 +215,7 @@ class _Casts:
 
 
 def _written(operators: tuple[Traced, ...], outputs: frozenset[int] | set[int]) -> Trace:
-    return Trace(operators, frozenset(outputs) & {tensor for one in operators for tensor in one.writes})
+    return Trace(operators, frozenset(outputs) & {tensor for operator in operators for tensor in operator.writes})
 
 
 class _Widened:

@@ -28,7 +28,7 @@ from .model import Model
 from .reading import cover, listed, number, only, require
 from .silicon import power_of
 from .space import Grid, Space, chip_named
-from .space_proof import Counted, Open, Watch
+from .space_proof import LENT, Counted, Open, Solver, Watch
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,7 +45,6 @@ ALIKE = 1.25
 """Units whose goals are within this factor of each other are proved together."""
 UnitSolver = Callable[[int, int], Sequence[float]]
 """What all models take on a chip with a memory, by a solver of the caller's own."""
-LENT = "the caller's own solver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,20 +203,20 @@ def prove_units(
         state = Open(models, mean, chips, memory, goal[index], bounds)
         # Whether anything fits is decided by then: what is sharper later is seconds.
         few = quick or not np.isfinite(goal[index]).all()
-        for step in steps[:2] if few else steps:
-            before = state.left()
-            if len(before):
-                watch(f"{step}: {len(before):,} of {len(goal):,} units")
-                state.run(step)
-            counted.closed[step] = counted.closed.get(step, 0) + len(before) - len(state.left())
-        for at in [] if quick else state.left().tolist():
-            words, shown = space.chips.words(int(units.chip[index[at]])), float(mean.score(state.lows()[:, [at]])[0])
-            more = f"nothing shows that {words} takes {float(goal[index[at]])!r} or more, only {shown!r}"
-            require(solver is not None, more)
-            if solver is not None:
-                values = np.array(solver(int(units.chip[index[at]]), int(memory[at])))
-                score = float(mean.score(values[:, None])[0]) if np.isfinite(values).all() else np.inf
-                better = f"{words} takes {score!r}, and no design of the front covers that"
-                require(score >= goal[index[at]] * (1 - NEAR), better)
-                counted.closed[LENT] = counted.closed.get(LENT, 0) + 1
+        state.close(steps[:2] if few else steps, counted, watch, f"of {len(goal):,} units")
+        if quick:
+            continue
+        lent = None if solver is None else _of_units(solver, units.chip[index], memory)
+        for unit in state.left().tolist():
+            least, shown = float(goal[index[unit]]), float(mean.score(state.lows()[:, [unit]])[0])
+            more = f"nothing shows that {chips.words(unit)} takes {least!r} or more, only {shown!r}"
+            require(lent is not None, more)
+            if lent is not None:
+                state.solve(unit, lent, least, "takes {score!r}, and no design of the front covers that")
+                counted.add({LENT: 1})
     return counted
+
+
+def _of_units(solver: UnitSolver, chip: Integers, memory: Integers) -> Solver:
+    """A solver of units by their number."""
+    return lambda unit: solver(int(chip[unit]), int(memory[unit]))

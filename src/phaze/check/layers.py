@@ -34,7 +34,7 @@ class RunLayer(LayerBytes):
     def passes(self) -> tuple[TimedPass, ...]:
         """All that run, in the order in which a certificate lists them."""
         more = (*self.again[:1], self.trimmed, *self.again[1:], *(self.halves or ()))
-        return (self.forward, self.backward, *(one for one in more if one is not None))
+        return (self.forward, self.backward, *(operator for operator in more if operator is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class RunGraph(PlanGraph):
 
 def _needed_again(layer: TracedLayer) -> Trace:
     """The forward pass without what leads to nothing that backward reads."""
-    read = {tensor for one in layer.backward.operators for tensor in one.reads}
+    read = {tensor for operator in layer.backward.operators for tensor in operator.reads}
     needed, tensors = set[int](), set(read)
-    for one in reversed(layer.forward.operators):
-        if tensors & set(one.writes):
-            needed.add(one.number)
-            tensors |= set(one.reads)
+    for operator in reversed(layer.forward.operators):
+        if tensors & set(operator.writes):
+            needed.add(operator.number)
+            tensors |= set(operator.reads)
     return layer.forward.part(needed, frozenset(read))
 
 

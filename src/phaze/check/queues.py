@@ -32,19 +32,19 @@ class Queues:
 
     def _components(self) -> list[list[int]]:
         """Units that hold anything, all of one component before all of the next."""
-        busy = [at for at in range(len(self.cores)) if self.cores[at] or self.network[at]]
-        busy.sort(key=lambda at: self.before[at].bit_count())
+        busy = [unit for unit in range(len(self.cores)) if self.cores[unit] or self.network[unit]]
+        busy.sort(key=lambda unit: self.before[unit].bit_count())
         return in_series(busy, self.before)
 
     def _sets(self, part: Sequence[int]) -> list[list[int]]:
         """Sets of units of a component of which no two run at once."""
-        alone = [at for at in part if self.cores[at] and self.network[at]]
-        own = [at for at in part if self.network[at] and not self.cores[at]][:MOST_COLLECTIVES]
-        queue = [at for at in part if self.cores[at] and not self.network[at]]
+        alone = [unit for unit in part if self.cores[unit] and self.network[unit]]
+        own = [unit for unit in part if self.network[unit] and not self.cores[unit]][:MOST_COLLECTIVES]
+        queue = [unit for unit in part if self.cores[unit] and not self.network[unit]]
         found = []
         for chosen in range(1 << len(own)):
-            some = [at for bit, at in enumerate(own) if chosen >> bit & 1]
-            apart = [at for at in queue if all(self._ordered(at, other) for other in some)]
+            some = [unit for bit, unit in enumerate(own) if chosen >> bit & 1]
+            apart = [unit for unit in queue if all(self._ordered(unit, other) for other in some)]
             found.append([*alone, *some, *apart])
         return found
 
@@ -61,10 +61,10 @@ class Queues:
     def makespan(self, starts: Any, seconds: Floats, where: str) -> float:
         """The length of a schedule on one chip, from the start of every unit, after every rule has been checked."""
         runs = list[Run]()
-        for at, row in enumerate(listed(starts, where, len(self.cores))):
-            start, length = number(row, f"{where}[{at}]"), float(seconds[at])
-            uses = KINDS if self.cores[at] else ()
-            runs.append(Run(str(at), uses, self.network[at], length, length, start, start + length, True))
+        for unit, row in enumerate(listed(starts, where, len(self.cores))):
+            start, length = number(row, f"{where}[{unit}]"), float(seconds[unit])
+            uses = KINDS if self.cores[unit] else ()
+            runs.append(Run(str(unit), uses, self.network[unit], length, length, start, start + length, True))
         count = len(runs)
-        edges = [(other, at) for at in range(count) for other in range(count) if self.before[at] >> other & 1]
+        edges = [(other, unit) for unit in range(count) for other in range(count) if self.before[unit] >> other & 1]
         return length_of(Runs(RULES["links"], {}, runs, edges), where)

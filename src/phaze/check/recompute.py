@@ -53,8 +53,8 @@ class Mode:
         return self.share == 1.0 and "full" not in self.name.split("+")
 
 
-def _flops(one: Traced) -> float:
-    op = one.op
+def _flops(operator: Traced) -> float:
+    op = operator.op
     if op.kind in ("product", "convolution"):
         return 2.0 * op.size("batch") * op.size("m") * op.size("n") * op.size("k")
     if op.kind in ("attention", "attention_backward"):
@@ -65,8 +65,8 @@ def _flops(one: Traced) -> float:
 
 def _effort(trace: Trace) -> float:
     """Bytes moved, and FLOP counted as bytes."""
-    moved = sum(size for one in trace.operators for _, size in (*one.op.reads, *one.op.writes))
-    return moved + sum(_flops(one) for one in trace.operators) / FLOP_A_BYTE
+    moved = sum(size for operator in trace.operators for _, size in (*operator.op.reads, *operator.op.writes))
+    return moved + sum(_flops(operator) for operator in trace.operators) / FLOP_A_BYTE
 
 
 class Modes:
@@ -91,10 +91,10 @@ class Modes:
         if not region and self.keeping.saves == "trace":
             return self._wanted
         gone = set[int]()
-        for tensor, one in self.flow.writer.items():
-            if one.number in region:
+        for tensor, operator in self.flow.writer.items():
+            if operator.number in region:
                 outside = any(reader.number not in region for reader in self.flow.readers.get(tensor, ()))
-                if one.number in dropped or not (outside or tensor in self.flow.leaving):
+                if operator.number in dropped or not (outside or tensor in self.flow.leaving):
                     gone.add(tensor)
         return least_kept(self.flow, self._wanted, self._sources - gone)
 
@@ -116,18 +116,18 @@ class Modes:
     def _selective(self) -> Mode:
         if self.keeping.selective == "scores":
             again = self.layer.again
-            made = {tensor for one in again.operators for tensor in one.writes}
+            made = {tensor for operator in again.operators for tensor in operator.writes}
             kept = self._kept(frozenset(), frozenset())
             if made:
                 kept = least_kept(self.flow, self._wanted - made, self._sources)
             return self._mode("selective", kept, again)
         cover(self.keeping.selective == "operators", f"stack.selective = {self.keeping.selective!r}")
         held, products = set(self.layer.inputs), 0
-        for one in self.layer.forward.operators:
-            weighted = self.flow.weighted(one)
+        for operator in self.layer.forward.operators:
+            weighted = self.flow.weighted(operator)
             products += weighted
-            if one.op.kind in ("attention", "reduce_scatter", "all_to_all") or (weighted and products % 2):
-                held.update(one.writes)
+            if operator.op.kind in ("attention", "reduce_scatter", "all_to_all") or (weighted and products % 2):
+                held.update(operator.writes)
         return self._mode("selective", frozenset(held), self._between(frozenset(held), None))
 
     def _full(self) -> Mode:
@@ -187,7 +187,7 @@ def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tupl
 
 def _undominated(found: Sequence[Mode]) -> list[Mode]:
     """The modes that no other keeps as little as with a part of their rerun; of equals the first."""
-    runs = [frozenset(one.number for one in mode.again.operators) for mode in found]
+    runs = [frozenset(operator.number for operator in mode.again.operators) for mode in found]
     kept = []
     for b, mode in enumerate(found):
         beaten = False
@@ -202,10 +202,10 @@ def gradient_elements(layer: TracedLayer) -> int:
     """Elements of one gradient of every distinct shape of a trained weight; products that read one activation are one
     weight."""
     rows: dict[tuple[int, int], int] = {}
-    for one in layer.forward.operators:
-        weights = [t for t in one.reads if layer.roles[t] == "parameter"]
-        if one.op.kind == "product" and set(weights) - layer.still:
-            read = next((t for t in one.reads if layer.roles[t] != "parameter"), -1)
-            key = (read, one.op.size("k"))
-            rows[key] = rows.get(key, 0) + one.op.size("n")
+    for operator in layer.forward.operators:
+        weights = [t for t in operator.reads if layer.roles[t] == "parameter"]
+        if operator.op.kind == "product" and set(weights) - layer.still:
+            read = next((t for t in operator.reads if layer.roles[t] != "parameter"), -1)
+            key = (read, operator.op.size("k"))
+            rows[key] = rows.get(key, 0) + operator.op.size("n")
     return sum(count * width for count, width in {(n, k) for (_, k), n in rows.items()})

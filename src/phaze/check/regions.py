@@ -27,11 +27,11 @@ def _kernel(flow: Flow, tensor: int) -> tuple[set[int], set[int]]:
     found, entering, stack = set[int](), set[int](), [tensor]
     while stack:
         last = stack.pop()
-        one = flow.writer.get(last)
-        if one is None or is_kernel(one):
+        operator = flow.writer.get(last)
+        if operator is None or is_kernel(operator):
             entering.add(last)
-        elif one.number not in found:
-            found.add(one.number)
+        elif operator.number not in found:
+            found.add(operator.number)
             stack.extend(flow.made_from(last))
     return found, entering
 
@@ -50,13 +50,13 @@ def _norm(flow: Flow, tensor: int, by_number: Mapping[int, Traced]) -> tuple[set
         return None
     written = {t for number in found for t in by_number[number].writes} - {tensor}
     # What others read of the kernel as well is where the norm starts.
-    starts = {t for t in written if any(one.number not in found for one in flow.readers.get(t, ()))}
+    starts = {t for t in written if any(operator.number not in found for operator in flow.readers.get(t, ()))}
     inside, stack = set[int](), [tensor]
     while stack:
         last = stack.pop()
-        one = flow.writer.get(last)
-        if one is not None and one.number in found and one.number not in inside and last not in starts:
-            inside.add(one.number)
+        operator = flow.writer.get(last)
+        if operator is not None and operator.number in found and operator.number not in inside and last not in starts:
+            inside.add(operator.number)
             stack.extend(flow.made_from(last))
     return inside, starts or entering
 
@@ -65,31 +65,31 @@ def score_paths(flow: Flow) -> set[int]:
     """Operators from a product of two activations through a softmax to just before another one."""
     reached: dict[int, tuple[set[int], bool]] = {}
     found = set[int]()
-    for one in flow.layer.forward.operators:
-        own = [reached[t] for t in one.reads if t in reached]
+    for operator in flow.layer.forward.operators:
+        own = [reached[t] for t in operator.reads if t in reached]
         path, normal = set().union(*(numbers for numbers, _ in own)), any(seen for _, seen in own)
-        if one.op.kind == "product":
-            if flow.weighted(one):
+        if operator.op.kind == "product":
+            if flow.weighted(operator):
                 continue
             if normal:
                 found |= path
                 continue
-            path, normal = {one.number}, False
-        elif not path or one.op.core != "vector":
+            path, normal = {operator.number}, False
+        elif not path or operator.op.core != "vector":
             continue
         else:
-            path, normal = path | {one.number}, normal or one.op.kind == "softmax"
-        reached.update(dict.fromkeys(one.writes, (path, normal)))
+            path, normal = path | {operator.number}, normal or operator.op.kind == "softmax"
+        reached.update(dict.fromkeys(operator.writes, (path, normal)))
     return found
 
 
 def _operands(flow: Flow) -> list[tuple[Traced, int]]:
     """Every product with a parameter and what it reads beside that, before it was gathered."""
     found = []
-    for one in filter(flow.weighted, flow.layer.forward.operators):
-        for tensor in sorted(set(one.reads) - flow.free):
+    for operator in filter(flow.weighted, flow.layer.forward.operators):
+        for tensor in sorted(set(operator.reads) - flow.free):
             made = flow.writer.get(tensor)
-            found.append((one, made.reads[0] if made is not None and made.op.kind == "all_gather" else tensor))
+            found.append((operator, made.reads[0] if made is not None and made.op.kind == "all_gather" else tensor))
     return found
 
 
@@ -97,57 +97,74 @@ def _normalised(flow: Flow, by_number: Mapping[int, Traced]) -> tuple[set[int], 
     """Norms before products, without those of a product's result (a latent); and the products that read a latent, with
     the vector operators behind them."""
     norms, latent = set[int](), set[int]()
-    for one, operand in _operands(flow):
+    for operator, operand in _operands(flow):
         norm = _norm(flow, operand, by_number)
         if norm is not None:
             products = [t for t in norm[1] if t in flow.writer and flow.weighted(flow.writer[t])]
             norms |= set() if products else norm[0]
-            latent |= {one.number} if norm[1] and len(products) == len(norm[1]) else set()
+            latent |= {operator.number} if norm[1] and len(products) == len(norm[1]) else set()
     made = {tensor for number in latent for tensor in by_number[number].writes}
-    for one in flow.layer.forward.operators:
-        if made & set(one.reads) and not is_kernel(one):
-            latent.add(one.number)
-            made |= set(one.writes)
+    for operator in flow.layer.forward.operators:
+        if made & set(operator.reads) and not is_kernel(operator):
+            latent.add(operator.number)
+            made |= set(operator.writes)
     return norms, latent
 
 
 def _activated(flow: Flow, by_number: Mapping[int, Traced]) -> tuple[set[int], set[int]]:
     """Products around an activation with it and what they gather; and activations between the products of experts."""
     dense, between = set[int](), set[int]()
-    for one, operand in _operands(flow):
+    for operator, operand in _operands(flow):
         own, entering = _kernel(flow, operand)
         before = [flow.writer[t] for t in entering if t in flow.writer and flow.weighted(flow.writer[t])]
         if not before or not any(by_number[number].op.kind in ACTIVATIONS for number in own):
             continue
-        if flow.grouped(one):
+        if flow.grouped(operator):
             between |= own
             continue
         read = [flow.writer[t] for product in before for t in product.reads if t in flow.writer]
         gathers = {other.number for other in read if other.op.kind == "all_gather"}
-        dense |= own | {product.number for product in before} | gathers | {one.number}
+        dense |= own | {product.number for product in before} | gathers | {operator.number}
     return dense, between
+
+
+def _attention(flow: Flow) -> set[int]:
+    """Attention operators, or the products around a softmax of scores with all that lies between them."""
+    path, attention, scores = score_paths(flow), set[int](), set[int]()
+    for operator in flow.layer.forward.operators:
+        if operator.number in path:
+            scores |= set(operator.writes)
+    for operator in flow.layer.forward.operators:
+        reads_scores = operator.op.kind == "product" and not scores.isdisjoint(operator.reads)
+        if operator.op.kind == "attention" or operator.number in path or reads_scores:
+            attention.add(operator.number)
+    return attention
+
+
+def _experts(flow: Flow) -> set[int]:
+    """Operators of the modules that hold products of several experts."""
+    holders, experts = set[str](), set[int]()
+    for operator in flow.layer.forward.operators:
+        if flow.grouped(operator) and operator.module:
+            holders.add(operator.module.rpartition(".")[0] or operator.module)
+    for operator in flow.layer.forward.operators:
+        if any(f"{operator.module}.".startswith(f"{holder}.") for holder in holders):
+            experts.add(operator.number)
+    return experts
 
 
 def regions_of(flow: Flow) -> dict[str, tuple[frozenset[int], bool]]:
     """The parts that a layer has: operators, and whether their results are dropped."""
-    operators = flow.layer.forward.operators
-    by_number = {one.number: one for one in operators}
-    path, (norms, latent), (dense, between) = (
-        score_paths(flow),
-        _normalised(flow, by_number),
-        _activated(flow, by_number),
-    )
-    written = {t for number in path for t in by_number[number].writes}
-    attention = {
-        one.number
-        for one in operators
-        if one.op.kind == "attention" or one.number in path or (one.op.kind == "product" and written & set(one.reads))
-    }
-    holders = {one.module.rpartition(".")[0] or one.module for one in operators if flow.grouped(one) and one.module}
-    experts = {one.number for one in operators if any(f"{one.module}.".startswith(f"{own}.") for own in holders)}
-    found = {
-        "core_attn": (attention, False), "layernorm": (norms, True),
-        "shared_experts" if experts else "mlp": (dense, False), "moe_act": (between, True), "moe": (experts, False),
+    by_number = {operator.number: operator for operator in flow.layer.forward.operators}
+    norms, latent = _normalised(flow, by_number)
+    dense, between = _activated(flow, by_number)
+    experts = _experts(flow)
+    regions = {
+        "core_attn": (_attention(flow), False),
+        "layernorm": (norms, True),
+        "shared_experts" if experts else "mlp": (dense, False),
+        "moe_act": (between, True),
+        "moe": (experts, False),
         "mla_up_proj": (latent, True),
-    }  # fmt: skip
-    return {name: (frozenset(own), drops) for name, (own, drops) in found.items() if own}
+    }
+    return {name: (frozenset(numbers), drops) for name, (numbers, drops) in regions.items() if numbers}

@@ -30,9 +30,9 @@ SOURCE, TARGET = -1, -2
 """The two ends of a flow: nodes of tensors are no less than 0."""
 
 
-def is_kernel(one: Traced) -> bool:
+def is_kernel(operator: Traced) -> bool:
     """Whether an operator is a kernel of its own."""
-    return one.op.core != "vector" or one.op.kind in KERNELS
+    return operator.op.core != "vector" or operator.op.kind in KERNELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +48,30 @@ class Flow:
 
     def made_from(self, tensor: int) -> tuple[int, ...]:
         """What a tensor is made from, without what costs nothing."""
-        one = self.writer.get(tensor)
-        return () if one is None else tuple(t for t in one.reads if t not in self.free)
+        operator = self.writer.get(tensor)
+        return () if operator is None else tuple(t for t in operator.reads if t not in self.free)
 
-    def weighted(self, one: Traced) -> bool:
+    def weighted(self, operator: Traced) -> bool:
         """Whether an operator is a product with a parameter."""
-        return one.op.kind == "product" and any(self.layer.roles[t] == "parameter" for t in one.reads)
+        return operator.op.kind == "product" and any(self.layer.roles[t] == "parameter" for t in operator.reads)
 
-    def grouped(self, one: Traced) -> bool:
+    def grouped(self, operator: Traced) -> bool:
         """Whether an operator is a product with the weights of several experts; a convolution that maps every channel
         by itself has single columns."""
-        return self.weighted(one) and one.op.size("batch") > 1 and one.op.size("n") > 1
+        return self.weighted(operator) and operator.op.size("batch") > 1 and operator.op.size("n") > 1
 
 
 def flow_of(layer: TracedLayer) -> Flow:
     """The forward pass of a layer."""
     operators = layer.forward.operators
-    writer = {tensor: one for one in operators for tensor in one.writes}
+    writer = {tensor: operator for operator in operators for tensor in operator.writes}
     readers: dict[int, list[Traced]] = {}
-    for one in operators:
-        for tensor in one.reads:
-            readers.setdefault(tensor, []).append(one)
+    for operator in operators:
+        for tensor in operator.reads:
+            readers.setdefault(tensor, []).append(operator)
     there = {*writer, *readers}
     kept = layer.saved | layer.inputs
-    needed = layer.saved | {tensor for one in layer.backward.operators for tensor in one.reads}
+    needed = layer.saved | {tensor for operator in layer.backward.operators for tensor in operator.reads}
     return Flow(
         layer, writer, {tensor: tuple(own) for tensor, own in readers.items()},
         frozenset(t for t in there if t not in writer and t not in kept),
@@ -84,7 +84,9 @@ def logits_of(layer: TracedLayer) -> int | None:
     """The largest result of a product of a layer that ends in a loss; None without one."""
     if layer.output_bytes > LOSS_BYTES:
         return None
-    made = [tensor for one in layer.forward.operators if one.op.kind == "product" for tensor in one.writes]
+    made = [
+        tensor for operator in layer.forward.operators if operator.op.kind == "product" for tensor in operator.writes
+    ]
     return min(made, key=lambda tensor: (-layer.tensors[tensor][0], tensor), default=None)
 
 
@@ -96,33 +98,35 @@ def wanted_of(flow: Flow, saves: str, without_logits: bool) -> frozenset[int]:
     if last is None:
         return wanted
     after = {last}
-    for one in layer.forward.operators:
-        if after & set(one.reads):
-            after |= set(one.writes)
+    for operator in layer.forward.operators:
+        if after & set(operator.reads):
+            after |= set(operator.writes)
     return wanted - after
 
 
 def _scaled(flow: Flow) -> frozenset[int]:
     """Results of grouped products that are only ever multiplied: kernels scale what such a product reads instead."""
-    found = {tensor for tensor, one in flow.writer.items() if flow.grouped(one)}
-    for one in (*flow.layer.forward.operators, *flow.layer.backward.operators):
-        if one.op.kind != "multiply":
-            found -= set(one.reads)
+    found = {tensor for tensor, operator in flow.writer.items() if flow.grouped(operator)}
+    for operator in (*flow.layer.forward.operators, *flow.layer.backward.operators):
+        if operator.op.kind != "multiply":
+            found -= set(operator.reads)
     return frozenset(found)
 
 
-def _waits(flow: Flow, one: Traced, depth: Mapping[int, int]) -> bool:
+def _waits(flow: Flow, operator: Traced, depth: Mapping[int, int]) -> bool:
     """Whether a kernel, or an operator behind a later product, reads what an operator writes."""
-    own = max((depth[t] for t in one.writes), default=0)
+    own = max((depth[t] for t in operator.writes), default=0)
     return any(
         is_kernel(reader) or max((depth.get(t, 0) for t in reader.reads), default=0) > own
-        for tensor in one.writes
+        for tensor in operator.writes
         for reader in flow.readers.get(tensor, ())
     )
 
 
-def _widens(flow: Flow, one: Traced, tensor: int) -> bool:
-    return one.op.kind in ("cast", "copy") and sum(flow.layer.size(t) for t in set(one.reads)) < flow.layer.size(tensor)
+def _widens(flow: Flow, operator: Traced, tensor: int) -> bool:
+    return operator.op.kind in ("cast", "copy") and sum(
+        flow.layer.size(t) for t in set(operator.reads)
+    ) < flow.layer.size(tensor)
 
 
 def sources_of(flow: Flow, saves: str) -> frozenset[int]:
@@ -131,16 +135,16 @@ def sources_of(flow: Flow, saves: str) -> frozenset[int]:
     if saves == "trace":
         return flow.inputs | frozenset(flow.writer)
     if saves == "mincut":
-        once = (t for t, one in flow.writer.items() if one.op.core != "vector" or one.op.kind in ONCE)
+        once = (t for t, operator in flow.writer.items() if operator.op.core != "vector" or operator.op.kind in ONCE)
         return flow.inputs | frozenset(once)
     depth: dict[int, int] = {}
-    for one in flow.layer.forward.operators:
-        behind = max((depth.get(t, 0) for t in one.reads), default=0) + (one.op.core in ("tensor", "both"))
-        depth.update(dict.fromkeys(one.writes, behind))
+    for operator in flow.layer.forward.operators:
+        behind = max((depth.get(t, 0) for t in operator.reads), default=0) + (operator.op.core in ("tensor", "both"))
+        depth.update(dict.fromkeys(operator.writes, behind))
     found = set(flow.inputs)
-    for tensor, one in flow.writer.items():
-        written = is_kernel(one) or tensor in flow.leaving or _waits(flow, one, depth)
-        if written and not _widens(flow, one, tensor):
+    for tensor, operator in flow.writer.items():
+        written = is_kernel(operator) or tensor in flow.leaving or _waits(flow, operator, depth)
+        if written and not _widens(flow, operator, tensor):
             found.add(tensor)
     return frozenset(found)
 

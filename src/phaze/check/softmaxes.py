@@ -14,18 +14,18 @@ from .traced import Trace, Traced, TracedLayer
 PLAIN, TIMES, KEPT = 5, 9, 2
 
 
-def _taken(one: Traced, matrices: int) -> bool:
+def _taken(operator: Traced, matrices: int) -> bool:
     """Whether the kernel takes a softmax: it is over no square matrices, or over a multiple."""
-    rows, elements = one.op.size("rows"), one.op.size("elements")
+    rows, elements = operator.op.size("rows"), operator.op.size("elements")
     keys = elements // rows if rows else 0
     return not keys or rows % keys > 0 or rows // keys % matrices == 0
 
 
-def _plain(one: Traced) -> Traced:
-    op, (first, *rest) = one.op, one.op.reads
+def _plain(operator: Traced) -> Traced:
+    op, (first, *rest) = operator.op, operator.op.reads
     reads = ((first[0], TIMES * first[1]), *((tensor, KEPT * size) for tensor, size in rest))
     writes = tuple((tensor, TIMES * size) for tensor, size in op.writes)
-    return replace(one, op=replace(op, sizes={**op.sizes, "kernels": PLAIN}, reads=reads, writes=writes))
+    return replace(operator, op=replace(op, sizes={**op.sizes, "kernels": PLAIN}, reads=reads, writes=writes))
 
 
 def with_plain_softmaxes(layer: TracedLayer, matrices: int) -> TracedLayer:
@@ -34,18 +34,21 @@ def with_plain_softmaxes(layer: TracedLayer, matrices: int) -> TracedLayer:
         return layer
     scores = score_paths(flow_of(layer))
     plain = {
-        one.number: one.writes
-        for one in layer.forward.operators
-        if one.number in scores and one.op.kind == "softmax" and not _taken(one, matrices)
+        operator.number: operator.writes
+        for operator in layer.forward.operators
+        if operator.number in scores and operator.op.kind == "softmax" and not _taken(operator, matrices)
     }
     made = {tensor for writes in plain.values() for tensor in writes}
 
     def run(trace: Trace) -> Trace:
-        return replace(trace, operators=tuple(_plain(one) if one.number in plain else one for one in trace.operators))
+        return replace(
+            trace,
+            operators=tuple(_plain(operator) if operator.number in plain else operator for operator in trace.operators),
+        )
 
     back = tuple(
-        _plain(one) if one.op.kind == "softmax_backward" and made & set(one.reads) else one
-        for one in layer.backward.operators
+        _plain(operator) if operator.op.kind == "softmax_backward" and made & set(operator.reads) else operator
+        for operator in layer.backward.operators
     )
     if not plain:
         return layer

@@ -85,6 +85,23 @@ class Open:
             own, some, memory = self.bounds[at][:, index], self.chips.taken(index), self.memory[index]
             self.bounds[at][:, index] = np.maximum(own, self.models[at].bounds(some, memory, goals, step, own))
 
+    def close(self, steps: Sequence[str], counted: "Counted", watch: Watch, what: str) -> None:
+        """Some steps one after the other, and how many chips each closed."""
+        for step in steps:
+            before = len(self.left())
+            if before:
+                watch(f"{step}: {before:,} {what}")
+                self.run(step)
+            counted.add({step: before - len(self.left())})
+
+    def solve(self, chip: int, solver: Solver, goal: float, sentence: str) -> None:
+        """One chip by a solver of the caller's own; ``sentence``: what is wrong where it does not reach a goal."""
+        values = solver(chip)
+        score = float(self.mean.score(np.array(values)[:, None])[0])
+        require(score >= goal * (1 - NEAR), f"{self.chips.words(chip)} {sentence.format(score=score)}")
+        for bounds, value in zip(self.bounds, values, strict=True):
+            bounds[:, chip] = np.maximum(bounds[:, chip], value)
+
 
 def start(models: Sequence[Model], mean: Mean, space: Space, goal: float | Floats, near: Sequence[float] = ()) -> Open:
     """All chips of a space with nothing shown; those without a memory are none."""
@@ -104,55 +121,42 @@ def prove(
     ``near``: about what each model takes on good chips; any times give bounds that hold, these few rows."""
     state, steps = start(models, mean, space, goals[0] * (1 - NEAR), near), models[0].steps
     counted = Counted(len(space.chips), space.combinations, goals[0], dict.fromkeys(steps, 0))
-    for step in steps[:2] if quick else steps:
-        before = state.left()
-        if len(before):
-            watch(f"{step}: {len(before):,} chips")
-            state.run(step)
-        left = state.left()
-        counted.closed[step] += len(before) - len(left)
-        if step == steps[0]:
-            counted.closed[step] += len(space.chips) - len(before)
-            if len(left):
-                last = _most_promising(state, int(np.argmin(mean.score(state.lows()))), goals[1], solver)
-                counted.closed[last] = counted.closed.get(last, 0) + int(len(state.left()) < len(left))
-                left = state.left()
-    if solver is not None and not quick and len(left):
-        watch(f"{LENT}: {len(left):,} chips")
-        for at in left.tolist():
-            _solved(state, at, goals[1], solver)
-        still = state.left()
-        counted.closed[LENT], left = counted.closed.get(LENT, 0) + len(left) - len(still), still
-    if len(left):
-        scores = mean.score(state.lows()[:, left])
+    counted.closed[steps[0]] = len(space.chips) - len(state.left())
+    state.close(steps[:1], counted, watch, "chips")
+    left = len(state.left())
+    if left:
+        best = int(np.argmin(mean.score(state.lows())))
+        last = _most_promising(state, best, goals[1], solver)
+        counted.add({last: left - len(state.left())})
+    state.close(steps[1:2] if quick else steps[1:], counted, watch, "chips")
+    rest = state.left()
+    if solver is not None and not quick and len(rest):
+        watch(f"{LENT}: {len(rest):,} chips")
+        for chip in rest.tolist():
+            state.solve(chip, solver, goals[1], f"scores {{score!r}}, which is below {goals[1]!r}")
+        counted.add({LENT: len(rest) - len(state.left())})
+        rest = state.left()
+    if len(rest):
+        scores = mean.score(state.lows()[:, rest])
         worst = int(np.argmin(scores))
-        counted.least, counted.first_open = float(scores[worst]), space.chips.words(int(left[worst]))
+        counted.least, counted.first_open = float(scores[worst]), space.chips.words(int(rest[worst]))
     return counted
 
 
-def _solved(state: Open, at: int, goal: float, solver: Solver) -> None:
-    """One chip by a solver of the caller's own."""
-    values = solver(at)
-    score = float(state.mean.score(np.array(values)[:, None])[0])
-    require(score >= goal * (1 - NEAR), f"{state.chips.words(at)} scores {score!r}, which is below {goal!r}")
-    for own, value in zip(state.bounds, values, strict=True):
-        own[:, at] = np.maximum(own[:, at], value)
-
-
-def _most_promising(state: Open, at: int, goal: float, solver: Solver | None) -> str:
+def _most_promising(state: Open, chip: int, goal: float, solver: Solver | None) -> str:
     """All steps on one chip, whose bounds are kept; the last that it took, which may be the caller's solver."""
-    one = np.array([at])
+    one = np.array([chip])
     alone = Open(
         state.models, state.mean, state.chips.taken(one), state.memory[one], np.array([goal * (1 - NEAR)]),
-        [own[:, one] for own in state.bounds],
+        [bounds[:, one] for bounds in state.bounds],
     )  # fmt: skip
     for step in state.models[0].steps[1:]:
         alone.run(step)
-        for own, bounds in zip(state.bounds, alone.bounds, strict=True):
-            own[:, one] = bounds
+        for every, bounds in zip(state.bounds, alone.bounds, strict=True):
+            every[:, one] = bounds
         if not len(alone.left()):
             return step
-    require(solver is not None, f"nothing shows that {state.chips.words(at)} scores {goal!r} or more")
+    require(solver is not None, f"nothing shows that {state.chips.words(chip)} scores {goal!r} or more")
     if solver is not None:
-        _solved(state, at, goal, solver)
+        state.solve(chip, solver, goal, f"scores {{score!r}}, which is below {goal!r}")
     return LENT

@@ -36,8 +36,8 @@ class Trace:
 
     def part(self, numbers: frozenset[int] | set[int], wanted: frozenset[int]) -> "Trace":
         """Some of the operators; of what they write ``wanted`` is used afterwards."""
-        chosen = tuple(one for one in self.operators if one.number in numbers)
-        return Trace(chosen, wanted & {tensor for one in chosen for tensor in one.writes})
+        chosen = tuple(operator for operator in self.operators if operator.number in numbers)
+        return Trace(chosen, wanted & {tensor for operator in chosen for tensor in operator.writes})
 
 
 NOTHING = Trace((), frozenset())
@@ -61,7 +61,7 @@ def _operator(row: Sequence[Any]) -> Traced:
 def trace_of(table: Mapping[str, Any]) -> Trace:
     """A graph of operators."""
     found = tuple(_operator(row) for row in listed(table["operators"], "graphs.json: operators"))
-    require(len({one.number for one in found}) == len(found), "graphs.json: an operator appears twice")
+    require(len({operator.number for operator in found}) == len(found), "graphs.json: an operator appears twice")
     return Trace(found, frozenset(whole(t, "outputs") for t in table["outputs"]))
 
 
@@ -131,13 +131,13 @@ def with_sums(layer: TracedLayer, result_bytes: float) -> TracedLayer:
     and whose results no operator reads (docs/cost.md, Gradients)."""
     if result_bytes == 2.0:
         return layer
-    read = {tensor for one in layer.backward.operators for tensor in one.reads}
+    read = {tensor for operator in layer.backward.operators for tensor in operator.reads}
 
-    def summed(one: Traced) -> Traced:
-        weight = any(layer.roles[tensor] == "parameter" for tensor in one.reads)
-        if one.op.kind != "product" or weight or read & set(one.writes):
-            return one
-        writes = [(t, round(size // max(1, layer.tensors[t][1]) * result_bytes)) for t, size in one.op.writes]
-        return replace(one, op=replace(one.op, writes=tuple(writes)))
+    def summed(operator: Traced) -> Traced:
+        weight = any(layer.roles[tensor] == "parameter" for tensor in operator.reads)
+        if operator.op.kind != "product" or weight or read & set(operator.writes):
+            return operator
+        writes = [(t, round(size // max(1, layer.tensors[t][1]) * result_bytes)) for t, size in operator.op.writes]
+        return replace(operator, op=replace(operator.op, writes=tuple(writes)))
 
     return replace(layer, backward=replace(layer.backward, operators=tuple(map(summed, layer.backward.operators))))
