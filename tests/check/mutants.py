@@ -26,6 +26,7 @@ CLUSTERS = f"{CHECK}test_cluster_agreement.py"
 PLANS = f"{CLUSTERS}::test_plans_take_what_phaze_says_and_no_bound_is_above_the_best"
 PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
+KINDS = f"{CHECK}test_kinds.py::test_tensors_that_share_their_storage_are_kept_once"
 BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it"
 CLUSTER_BOXES = f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
 
@@ -209,6 +210,33 @@ MUTANTS = (
         "tile = np.maximum(high.sums / 8.0, macs)",
         "tile = np.maximum(low.sums / 8.0, macs)",
         (CLUSTER_BOXES,),
+    ),
+    Mutant(
+        "exact_cuts.py",
+        "better = there & fits[every.at] & (first + last < waited[place])",
+        "better = there & (first + last < waited[place])",
+        (CLUSTERS,),
+    ),
+    Mutant("exact_cuts.py", "sizes[tail + 1 : head + 1] += size", "sizes[tail + 2 : head + 1] += size", (CLUSTERS,)),
+    # a model
+    Mutant(
+        "model.py",
+        "return self._paired.seconds(work)",
+        "return self._spread.seconds(work)",
+        (FORGERIES,),
+    ),
+    Mutant("layers.py", "none = replace(none, kept=layer.saved_bytes)", "none = replace(none)", (KINDS,)),
+    Mutant(
+        "orders.py",
+        "if all(before[later] & seen == seen for later in nodes[position + 1 :]):",
+        "if any(before[later] & seen == seen for later in nodes[position + 1 :]):",
+        (CORES, PASSES),
+    ),
+    Mutant(
+        "pass_units.py",
+        "return {product for product in matrix - joined if inputs & reads[product]}",
+        "return {product for product in matrix if inputs & reads[product]}",
+        (PASSES,),
     ),
     # claims
     Mutant(

@@ -77,6 +77,16 @@ def test_no_bound_of_any_step_is_above_a_chip_s_own_score(good: Path) -> None:
     assert (least >= 0.9 * np.array(scores)).all()
 
 
+def test_tensors_that_share_their_storage_are_kept_once(good: Path) -> None:
+    """Of a layer the bytes that its trace states count, not the sum of its tensors."""
+    papers = Papers(good)
+    kept = papers.layer()["none"]["saved_bytes"] - 1_024
+    papers.layer()["none"]["saved_bytes"] = kept
+    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    model = model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"])
+    assert kept in {layer.modes[0].kept for layer in model.graphs[papers.model["graph"]].layers}
+
+
 def test_a_study_binds_a_run_to_its_question(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
     assert phaze("verify", good, "--study", good.parent / "study.toml").code == 0
     text = (good.parent / "study.toml").read_text()

@@ -123,8 +123,11 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], fusion: _Fusion) 
         chosen = [_groups_in(groups[1], part) for part in parts]
         require(groups[-2:] == chosen, "fusion: the halves of a backward pass are not parts of it")
         halves = run(parts[0], chosen[0], True), run(parts[1], chosen[1], True)
+    none = modes.of("none")
+    if stack.all_recompute:
+        none = replace(none, kept=layer.saved_bytes)
     return RunLayer(
-        modes=(modes.of("none"), *between, modes.of("full")),
+        modes=(none, *between, modes.of("full")),
         parameters=layer.parameters,
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0,

@@ -163,57 +163,75 @@ class _Stretch:
 
 def _one(kind: str, own: _Stretch, size: Floats, library: str) -> Floats:
     """The best way over one level, or several as one."""
-    level, n = own.level, own.n
+    level, n, reduces = own.level, own.n, kind == "all_reduce"
     rounds, share = 2.0 if kind == "all_reduce" else 1.0, (n - 1) / n
-    added, reduces = 0.5 * rounds * size / level.local, kind == "all_reduce"
-    begun, sent = rounds * 0.5 * level.start, level.cut(rounds * size * share / own.rate)
-    best, nccl = begun + rounds * own.ring + sent + added, library == "nccl"
+    added = 0.5 * rounds * size / level.local
+    begun = rounds * 0.5 * level.start
+    sent = level.cut(rounds * size * share / own.rate)
+    best = begun + rounds * own.ring + sent + added
     if library == "rings":
         return np.asarray(best)
-    if own.alone and own.switch and n & (n - 1) == 0 and not nccl:
-        best = np.minimum(best, begun + rounds * log2(n) * level.latency + sent + added)
+    nccl, doubles = library == "nccl", n & (n - 1) == 0
+    if own.alone and own.switch and doubles and not nccl:
+        halving = begun + rounds * log2(n) * level.latency + sent + added
+        best = np.minimum(best, halving)
     if reduces and own.switch:
-        best = np.minimum(best, begun + rounds * own.tree + level.cut(rounds * size / own.rate) + added)
+        tree = begun + rounds * own.tree + level.cut(rounds * size / own.rate) + added
+        best = np.minimum(best, tree)
     if reduces and own.switch and own.alone and level.in_switch > 0:
         through = level.cut(size / (level.in_switch * level.bandwidth), log2(n))
         best = np.minimum(best, level.start + 2.0 * log2(n) * level.latency + through)
     if own.alone and level.small_share > 0 and (reduces or not nccl):
-        weight = 1.0 if reduces else share
-        small = level.small_start + log2(n) * level.small_step + weight * size / (level.small_share * level.bandwidth)
+        carried = size if reduces else share * size
+        small = level.small_start + log2(n) * level.small_step + carried / (level.small_share * level.bandwidth)
         best = np.minimum(best, small)
     return np.asarray(best)
+
+
+def _used(network: Network, members: Members, spread: bool) -> tuple[list[_Stretch], list[int], float]:
+    """The levels at which members of a group meet, each alone; the extents that they take of tori, and the bytes a
+    second of all levels as one."""
+    used, extents, rate, below = list[_Stretch](), list[int](), np.inf, 1
+    for level, n in zip(network.levels, members, strict=True):
+        if n > 1:
+            reached, axes = level.stretch(n, spread)
+            steps = sum(extent - 1 for extent in axes) if level.kind == "torus" else n - 1
+            ring, tree = steps * level.latency, log2(n) * level.latency
+            used.append(_Stretch(level, n, reached, ring, tree, level.kind == "switch", True))
+            extents += axes
+            rate = min(rate, reached * below)
+        below *= n
+    return used, extents, rate
 
 
 def collective(network: Network, kind: str, members: Members, size: Floats, ranks: int = 0) -> Floats:
     """Seconds of a collective of each size, of the whole tensor, over a group of ``ranks`` neighbours; of as many as
     its members make if not said, spread over the levels."""
     cover(kind in ("all_reduce", "all_gather", "reduce_scatter"), f"the collective {kind}")
-    spread, ranks = ranks == 0, ranks or int(np.prod(members))
+    spread, ranks = ranks == 0, ranks or prod(members)
     if ranks == 1:
         return np.zeros_like(size)
-    used, rate, below, extents = list[_Stretch](), np.inf, 1, list[int]()
-    for level, n in zip(network.levels, members, strict=True):
-        if n > 1:
-            reached, taken = level.stretch(n, spread)
-            steps = sum(extent - 1 for extent in taken) if level.kind == "torus" else n - 1
-            ring, tree = steps * level.latency, log2(n) * level.latency
-            used.append(_Stretch(level, n, reached, ring, tree, level.kind == "switch", True))
-            rate, extents = min(rate, reached * below), [*extents, *taken]
-        below *= n
-    kinds, outer = {own.level.kind for own in used}, used[-1].level
+    used, extents, rate = _used(network, members, spread)
+    kinds, outer = {stretch.level.kind for stretch in used}, used[-1].level
     steps = sum(extent - 1 for extent in extents) if kinds == {"torus"} else ranks - 1
     ring, tree = steps * outer.latency, log2(ranks) * outer.latency
     switch = kinds == {"switch"} or len(kinds) > 1
-    best = _one(kind, _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1), size, network.library)
+    together = _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1)
+    best = _one(kind, together, size, network.library)
     if len(used) > 1 and network.library == "any":
-        total, left = np.zeros_like(size), size
-        for own in used:
-            inner = kind == "all_reduce" and own is not used[-1]
-            for step in ("reduce_scatter", "all_gather") if inner else (kind,):
-                total = total + _one(step, own, left, network.library)
-            left = left / own.n
-        best = np.minimum(best, total)
+        best = np.minimum(best, _level_after_level(kind, used, size, network.library))
     return np.where(size > 0, best, 0.0)
+
+
+def _level_after_level(kind: str, used: Sequence[_Stretch], size: Floats, library: str) -> Floats:
+    """Each level with what the inner ones leave of it; an all-reduce scatters and gathers at all but the outermost."""
+    total, left = np.zeros_like(size), size
+    for stretch in used:
+        inner = kind == "all_reduce" and stretch is not used[-1]
+        for step in ("reduce_scatter", "all_gather") if inner else (kind,):
+            total = total + _one(step, stretch, left, library)
+        left = left / stretch.n
+    return total
 
 
 def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool) -> float:

@@ -11,7 +11,7 @@ from .families import Family, families_of
 from .job import Job, Shape, Size, boundary_levels, over_replicas
 from .layer_costs import LayerJoules
 from .network import collective, transfer
-from .plan_graph import LayerSeconds, PlanGraph
+from .plan_graph import LayerSeconds, PlanGraph, Tie
 
 Floats = NDArray[np.float64]
 Counts = tuple[float | Floats, float | Floats, float | Floats, float | Floats]
@@ -110,37 +110,48 @@ def _activations(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) ->
     return kept, every - kept + max(layer.logit_bytes for layer in own)
 
 
-def stage_bytes(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) -> StageBytes:
-    """The bytes of a stage, its calls in the order in which they run."""
-    inside, kinds = set(calls), {graph.calls[call] for call in calls}
-    own = [graph.layers[graph.calls[call]] for call in calls]
-    twice = sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in graph.ties)
-    dense, experts = [layer.parameters - layer.experts for layer in own], [layer.experts for layer in own]
-    largest = max(dense)
-    paired = job.stack.paired and not any(layer.experts or layer.frozen_experts for layer in graph.layers)
-    if paired:
-        largest = max(a + b for a, b in zip(dense, [*dense[1:], 0], strict=True))
-    still = [layer.frozen - layer.frozen_experts for layer in own]
-    again = sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in graph.still)
-    frozen = sum(still) - again
+def _held_twice(ties: Sequence[Tie], inside: set[int]) -> float:
+    """Elements that several calls of a stage share, as often as they are counted too many."""
+    return sum(tie.elements * max(0, len(inside & set(tie.calls)) - 1) for tie in ties)
+
+
+def _gradient_buffers(graph: PlanGraph, kinds: set[int]) -> float:
+    """Bytes of the gradient buffers of some layers, those of one kind once."""
     buffers = dict[tuple[str, int], float]()
     for kind in kinds:
         layer = graph.layers[kind]
         name = ("layer", kind) if layer.buffer_kind is None else ("kind", layer.buffer_kind)
         buffers[name] = layer.buffer_bytes
+    return sum(buffers.values())
+
+
+def stage_bytes(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) -> StageBytes:
+    """The bytes of a stage, its calls in the order in which they run."""
+    inside, kinds = set(calls), [graph.calls[call] for call in calls]
+    layers = [graph.layers[kind] for kind in kinds]
+    dense = [layer.parameters - layer.experts for layer in layers]
+    experts = [layer.experts for layer in layers]
+    still = [layer.frozen - layer.frozen_experts for layer in layers]
+    still_experts = [layer.frozen_experts for layer in layers]
+    # Gathers that run a layer ahead hold two layers at once; of experts they do not.
+    paired = job.stack.paired and not any(layer.experts or layer.frozen_experts for layer in graph.layers)
+    largest = max(dense)
+    if paired:
+        largest = max(first + then for first, then in zip(dense, [*dense[1:], 0], strict=True))
+    frozen = sum(still) - _held_twice(graph.still, inside)
     kept, live = _activations(graph, job, calls, mode)
     return StageBytes(
-        parameters=sum(dense) + sum(experts) - twice,
+        parameters=sum(dense) + sum(experts) - _held_twice(graph.ties, inside),
         experts=sum(experts),
         largest=largest,
         most_experts=max(experts),
-        buffers=sum(buffers.values()),
+        buffers=_gradient_buffers(graph, set(kinds)),
         kept=kept,
         live=live,
         frozen=frozen,
         frozen_largest=min(frozen, max(still) * (2 if paired else 1)),
-        frozen_experts=sum(layer.frozen_experts for layer in own),
-        frozen_most=max(layer.frozen_experts for layer in own),
+        frozen_experts=sum(still_experts),
+        frozen_most=max(still_experts),
     )
 
 

@@ -96,33 +96,65 @@ class TracedLayer:
         return elements * width
 
 
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """A parameter of a layer: its tensor, elements, whether it is trained, whether it is one of several experts."""
+
+    tensor: int
+    elements: int
+    trained: bool
+    expert: bool
+
+
+def _parameter(row: Sequence[Any]) -> _Parameter:
+    experts = row[6] if len(row) > 6 else 0
+    return _Parameter(int(row[1]), whole(row[2], "parameters"), row[4] is True, whole(experts, "experts") > 0)
+
+
+def _elements(parameters: Sequence[_Parameter], experts: bool = False) -> int:
+    """Elements of all parameters, or of those of experts."""
+    return sum(own.elements for own in parameters if own.expert or not experts)
+
+
+def _saved(table: Mapping[str, Any]) -> tuple[frozenset[int], int]:
+    """The tensors that a mode keeps, and their bytes: tensors may share what they lie in."""
+    saved = frozenset(whole(tensor, "saved") for tensor in listed(table["saved"], "saved"))
+    return saved, whole(table["saved_bytes"], "saved_bytes")
+
+
 def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
     """A layer of a graph; ``again`` is what selective recompute of attention scores runs, ``inputs`` what a full one
     keeps."""
-    tensors = {whole(row[0], "tensor"): (whole(row[1], "elements"), whole(row[2], "bytes")) for row in table["tensors"]}
-    forward, saved = trace_of(table["forward"]), table["none"]
-    again = table["selective"]["rerun"]
-    every = [(*row, 0)[:7] for row in table["parameters"]]
-    held, still = [row for row in every if row[4] is True], [row for row in every if row[4] is not True]
+    tensors, roles = dict[int, tuple[int, int]](), dict[int, str]()
+    for number, elements, width, role, *_ in table["tensors"]:
+        tensor = whole(number, "tensor")
+        tensors[tensor] = whole(elements, "elements"), whole(width, "bytes")
+        roles[tensor] = str(role)
+    parameters = [_parameter(row) for row in table["parameters"]]
+    trained = [parameter for parameter in parameters if parameter.trained]
+    frozen = [parameter for parameter in parameters if not parameter.trained]
+    forward, rerun = trace_of(table["forward"]), table["selective"]["rerun"]
+    saved, saved_bytes = _saved(table["none"])
+    inputs, input_bytes = _saved(table["full"])
     return TracedLayer(
-        str(table["name"]),
-        tensors,
-        {whole(row[0], "tensor"): str(row[3]) for row in table["tensors"]},
-        forward,
-        trace_of(table["backward"]),
-        sum(whole(row[2], "parameters") for row in held),
-        sum(whole(row[2], "parameters") for row in held if whole(row[6], "experts")),
-        tuple(whole(row[2], "parameters") for row in held),
-        frozenset(whole(t, "saved") for t in listed(saved["saved"], "saved")),
-        whole(saved["saved_bytes"], "saved_bytes"),
-        forward if again == FORWARD else trace_of(again),
-        frozenset(whole(t, "saved") for t in listed(table["full"]["saved"], "saved")),
-        whole(table["full"]["saved_bytes"], "saved_bytes"),
-        whole(table["output_bytes"], "output_bytes"),
-        table["sharded"] is True,
-        sum(whole(row[2], "parameters") for row in still),
-        sum(whole(row[2], "parameters") for row in still if whole(row[6], "experts")),
-        frozenset(int(row[1]) for row in still),
+        name=str(table["name"]),
+        tensors=tensors,
+        roles=roles,
+        forward=forward,
+        backward=trace_of(table["backward"]),
+        parameters=_elements(trained),
+        experts=_elements(trained, experts=True),
+        trained=tuple(parameter.elements for parameter in trained),
+        saved=saved,
+        saved_bytes=saved_bytes,
+        again=forward if rerun == FORWARD else trace_of(rerun),
+        inputs=inputs,
+        input_bytes=input_bytes,
+        output_bytes=whole(table["output_bytes"], "output_bytes"),
+        sharded=table["sharded"] is True,
+        frozen=_elements(frozen),
+        frozen_experts=_elements(frozen, experts=True),
+        still=frozenset(parameter.tensor for parameter in frozen),
     )
 
 
