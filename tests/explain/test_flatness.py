@@ -15,7 +15,7 @@ from phaze.explain.deciding import CONSTANTS, changed_answer
 from phaze.explain.flatness import flatness
 from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on, with_budget
-from phaze.explain.sheet import explanation_sections
+from phaze.report.explain_sheet import explanation_sections
 from phaze.search.chips import enumerate_space
 from tests.conftest import Ran
 from tests.search.made_silicon import SMALL

@@ -340,8 +340,8 @@ def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[.
         text = (run / "report.html").read_text()
         assert ('id="marginals"' in text) == shown
         for words in (
-            "tensor cores 8 would give +3.7 % and is refused for 704 of 700 W: 0.6 % over.",
-            "More area &lt;b&gt; is worth most: 10 mm2 more buy +5.0 %; HBM buys nothing.",
+            "tensor cores 8 would give +3.70% and is refused for 704 of 700 W, 0.6% over.",
+            "More area &lt;b&gt; is worth most: 10 mm2 more buy +5.00%; HBM buys nothing.",
             "17 chips are within 1 %: all have rows 32 &lt;i&gt;.",
             "opt-350m loses most: t8 &lt;b&gt; would train it 2.1 % faster.",
             "opt-350m (held out)",

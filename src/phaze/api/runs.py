@@ -79,7 +79,7 @@ def explain(
             write_whole(folder / EXPLANATION, dumps(kept_with(folder, said)) + "\n")
         except InputError as fault:
             progress.say(f"The explanation is not kept for the page: {fault}\n")
-    return identified(Answer(said, sheet("phaze.explain.sheet", "explanation_sections", said)), folder)
+    return identified(Answer(said, sheet("phaze.report.explain_sheet", "explanation_sections", said)), folder)
 
 
 @api

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from phaze.report.answer_words import front_facts, front_warning
+from phaze.report.html import parts_of
 from phaze.report.numbers import gap_text
-from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered
+from phaze.report.proof_text import proof_table
 from phaze.search.plan_words import split_words
 from phaze.units import digits
 
@@ -188,7 +189,7 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
         "rows": rows,
         "per_page": PER_PAGE,
         "shown": shown,
-        "closed": proof_rows(proof),
+        "closed": parts_of([proof_table(proof, "chips with memories")])[0],
         "gap": gap_text(proof["gap"]),
         "version": str(document["version"]),
     }

@@ -5,16 +5,18 @@ script, scale with the window and print; what they show can be read as text too.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from phaze.report.page.render import rendered
-from phaze.report.sections import Axis, Bars, Cell, Region, Scatter, Section, Sections, Timeline
+from phaze.report.sections import Axis, Bars, BlockKind, Region, Scatter, Section, Sections, Timeline
 from phaze.units import show
 
 PER_PAGE = 14
 """Rows of a table on a laptop screen."""
-LONG = 6
+LONG = 10
 """Tables of more rows can be sorted, searched and saved."""
 FEW_SECTIONS = 3
 """Up to so many sections with a title a page needs no list of them."""
@@ -29,6 +31,15 @@ LANE_PX, LEAST_LANE_PX, LANES_PX = 18.0, 3.0, 432.0
 """Height of a lane, the least that can be seen, and the room for all of them."""
 READABLE_PX = 12.0
 """Lanes below it have no names."""
+KINDS: Mapping[BlockKind, tuple[str, str]] = MappingProxyType(
+    {
+        "tensor": ("tensor", "tensor"),
+        "vector": ("vector", "vector"),
+        "both": ("buffer", "both (fused)"),
+        "network": ("network", "network"),
+    }
+)
+"""The colour of a kind of block, and its name in a legend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,8 @@ class Part:
     key: str
     section: Section
     drawing: Any = None
+    per_page: int = PER_PAGE
+    long: int = LONG
 
 
 def _scatter_drawing(section: Scatter) -> dict[str, Any]:
@@ -79,19 +92,21 @@ def _ticks(axis: Axis, place: Any) -> list[tuple[str, str]]:
 def _timeline_drawing(section: Timeline) -> dict[str, Any]:
     lanes = section.lanes
     lane_px = LANE_PX if len(lanes) * LANE_PX <= LANES_PX else max(LEAST_LANE_PX, LANES_PX / len(lanes))
-    blocks = []
+    blocks, kinds = [], dict[BlockKind, None]()
     for number, (lane, members) in enumerate(lanes):
         for block in members:
             start = block.start_s / section.end_s * LANES_WIDTH
             width = max(0.4, (block.end_s - block.start_s) / section.end_s * LANES_WIDTH - 0.5)
             text = f"{block.name} on {lane}: {show(block.start_s, 's')} to {show(block.end_s, 's')}"
-            colour = "buffer" if block.kind == "both" else block.kind
+            colour = KINDS[block.kind][0]
+            kinds[block.kind] = None
             blocks.append((f"{start:.2f}", f"{number * 10 + 0.5:g}", f"{width:.2f}", colour, text))
     return {
         "names": [name if lane_px >= READABLE_PX else "" for name, _ in lanes],
         "height": len(lanes) * 10,
         "pixels": f"{len(lanes) * lane_px:g}",
         "blocks": blocks,
+        "legend": [(KINDS[kind][0], KINDS[kind][1]) for kind in KINDS if kind in kinds],
         "end": show(section.end_s, "s"),
     }
 
@@ -125,14 +140,14 @@ def _part(section: Section, key: str) -> Part:
             return Part(kind, key, section)
 
 
-def cell_kind(cell: Cell) -> str:
-    """What a cell of a table is: text, meter, number or link."""
-    return "text" if isinstance(cell, str) else type(cell).__name__.lower()
+def parts_of(sections: Sections, prefix: str = "") -> list[Part]:
+    """Sections as the templates of pages lay them out; ``prefix`` tells their anchors from others of the page."""
+    return [_part(section, prefix + key) for section, key in zip(sections, _keys(sections), strict=True)]
 
 
 def sections_page(sections: Sections, command: str = "", *, subject: str = "", served: bool = False) -> str:
     """A page of sections; ``command`` and ``subject`` say what answers what, ``served`` whether phaze view shows it."""
-    parts = [_part(section, key) for section, key in zip(sections, _keys(sections), strict=True)]
+    parts = parts_of(sections)
     titled = [part for part in parts[1:] if part.section.title]
     name = f"phaze {command}".strip()
     headline = (sections[0].title if sections else "") or subject or name
@@ -143,9 +158,6 @@ def sections_page(sections: Sections, command: str = "", *, subject: str = "", s
         "subject": subject,
         "parts": parts,
         "listed": titled if len(titled) > FEW_SECTIONS else [],
-        "per_page": PER_PAGE,
-        "long": LONG,
-        "cell_kind": cell_kind,
         "served": served,
     }
     return rendered("sections.html", context, ("sorted_table.js",), served=served)

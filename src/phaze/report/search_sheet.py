@@ -1,6 +1,7 @@
 """A search: the line that is live while it runs, and its answer."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phaze.hardware.formats import PLAIN
@@ -25,7 +26,8 @@ from phaze.report.plan_text import (
     training_rows,
 )
 from phaze.report.progress import Progress
-from phaze.report.sections import Cell, Figures, Meter, Notes, Section, Table
+from phaze.report.proof_text import proof_table
+from phaze.report.sections import Cell, Figures, Meter, Notes, Section
 from phaze.search.plan_words import degree_words, recompute_words, shared_words
 from phaze.units import show
 
@@ -138,7 +140,6 @@ def _regrets(result: Mapping[str, Any]) -> list[Section]:
 def result_sections(result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> list[Section]:
     """The answer of a search; ``work`` says what it took, ``page`` whether there is one."""
     proof, warning = result["certificate"], warning_words(result)
-    excluded = [(reason, f"{count:,}") for reason, count in proof["closed"].items() if count]
     sentence = f"Nothing in the space is better by more than {proof['gap']:.2g} of the score."
     notes = [sentence, near_words(result), *([work] if work else [])]
     places = [f"The run: {folder}", *([f"Its page: {folder}/report.html"] if page else [])]
@@ -147,6 +148,6 @@ def result_sections(result: Mapping[str, Any], folder: str, work: str = "", page
         *([Notes([warning])] if warning else []),
         *(_model(result, model) for model in result["models"]),
         *_regrets(result),
-        Table(("excluded by", "chips"), excluded, "Certificate", notes=notes),
+        replace(proof_table(proof), notes=notes),
         Notes(places, verbatim=True),
     ]

@@ -83,7 +83,7 @@ class Bars:
     scale: float | None = None
 
 
-BlockKind = Literal["tensor", "vector", "both", "network", "forward", "backward", "weight"]
+BlockKind = Literal["tensor", "vector", "both", "network"]
 
 
 @dataclass(frozen=True, slots=True)

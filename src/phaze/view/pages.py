@@ -11,10 +11,13 @@ from phaze.export.opened import read_plan, run_of
 from phaze.front.design import design_in
 from phaze.front.schema import front_in
 from phaze.report.front_page import front_page
+from phaze.report.html import sections_page
+from phaze.report.numbers import signed_percent
 from phaze.report.page.design_page import design_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.render import rendered
 from phaze.report.page.search_page import search_page
+from phaze.report.sections import Link, Notes, Table
 from phaze.report.sweep_sheet import sweep_page
 from phaze.search.progress_file import COLUMNS, PROGRESS
 from phaze.search.result_file import read_result
@@ -100,9 +103,9 @@ def _is_row(row: Any) -> bool:
     return numbers and all(one is None or (isinstance(one, int | float) and abs(one) < 1e30) for one in row)
 
 
-def _pair(name: str, unit: str, first: float, second: float) -> dict[str, str]:
-    gap = f"{100 * (second / first - 1):+.1f} %" if first else ""
-    return {"name": f"{name}, {unit}" if unit else name, "a": f"{first:,.4g}", "b": f"{second:,.4g}", "gap": gap}
+def _pair(name: str, unit: str, first: float, second: float) -> tuple[str, ...]:
+    change = signed_percent(second / first - 1) if first else ""
+    return f"{name}, {unit}" if unit else name, f"{first:,.4g}", f"{second:,.4g}", change
 
 
 def _result(run: Entry) -> Mapping[str, Any]:
@@ -122,17 +125,16 @@ def compare_page(first: Entry, second: Entry) -> str:
             for key, name, scale in (("throughput_per_s", "sequences/s", 1.0), ("mfu", "MFU, %", 0.01)):
                 rows.append(_pair(f"{model['name']}: {name}", "", model[key] / scale, other[key] / scale))
     rows.append(_pair("proved gap", "%", 100 * a["certificate"]["gap"], 100 * b["certificate"]["gap"]))
-    view = {
-        "runs": [
-            {"key": run.key, "name": run.name, "chip": str(result["chip"]["name"])}
-            for run, result in ((first, a), (second, b))
-        ],
-        "rows": rows,
-        "alone": sorted({m["name"] for m in a["models"]} ^ set(models)),
-    }
-    return rendered("compare.html", {"title": "phaze view: two runs", "view": view}, (), served=True)
+    alone = sorted({model["name"] for model in a["models"]} ^ set(models))
+    notes = [f"Only one of them has: {', '.join(alone)}."] if alone else []
+    pages = [Link(run.name, f"/run/{run.key}") for run in (first, second)]
+    chips = ("chip", str(a["chip"]["name"]), str(b["chip"]["name"]), "")
+    columns = ("figure", first.name, second.name, "second vs first")
+    title = f"{first.name} compared with {second.name}"
+    table = Table(columns, [("run", *pages, ""), chips, *rows], title, notes=notes)
+    return sections_page([table], "view", served=True)
 
 
 def fault_page(sentence: str) -> str:
     """Why there is no page."""
-    return rendered("fault.html", {"title": "phaze view", "view": {"sentence": sentence}}, (), served=True)
+    return sections_page([Notes([], sentence)], "view", served=True)

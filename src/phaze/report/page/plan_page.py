@@ -18,7 +18,7 @@ from phaze.graph.refusals import refusals
 from phaze.hardware.cluster import cluster_document
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_view import MemoryView, memory_view
-from phaze.report.page.operators import operators_view
+from phaze.report.page.operators import operators_parts
 from phaze.report.page.plan_view import (
     LOSSES,
     Cost,
@@ -299,7 +299,7 @@ def plan_page(
             )
         ],
         "command": _command(opened, document),
-        "operators": operators_view(story),
+        "operators": operators_parts(story),
     }
     numbers = {
         "plans": {

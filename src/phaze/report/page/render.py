@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from phaze import __version__
 from phaze.documents import dumps
+from phaze.report.sections import Cell
 from phaze.units import show, show_count
 
 # The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a background.
@@ -54,6 +55,11 @@ def _share(value: float) -> str:
     return f"{max(0.0, value):.4%}"
 
 
+def _cell_kind(cell: Cell) -> str:
+    """What a cell of a table is: text, meter, number or link."""
+    return "text" if isinstance(cell, str) else type(cell).__name__.lower()
+
+
 def _environment() -> Environment:
     found = Environment(
         loader=PackageLoader("phaze.report.page"),
@@ -62,7 +68,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(show=show, count=show_count, share=_share)
+    found.filters.update(show=show, count=show_count, share=_share, cell_kind=_cell_kind)
     found.globals["version"] = __version__
     return found
 

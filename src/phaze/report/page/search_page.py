@@ -13,15 +13,15 @@ from phaze.evaluate.idle import idle_words
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN
 from phaze.report.answer_words import PROVISIONAL, basis_words, job_words
+from phaze.report.explain_sheet import marginal_bars, neighbours_table
 from phaze.report.explanation_file import ExplanationTable, explanation_in
+from phaze.report.html import Part, parts_of
 from phaze.report.page.cloud import cloud_view, numbers
 from phaze.report.page.die import die_view
-from phaze.report.page.marginal_view import gain_bars, marginals_lead, near_miss_words, neighbour_rows
 from phaze.report.page.memory_view import MemoryView, memory_view
 from phaze.report.page.models_view import models_lead, whole_plan
-from phaze.report.page.operators import OperatorsView, operators_view
+from phaze.report.page.operators import operators_parts
 from phaze.report.page.plan_view import badges
-from phaze.report.page.proof_view import proof_rows
 from phaze.report.page.render import rendered
 from phaze.report.page.rival import Rival, rival_of
 from phaze.report.page.rivals_view import baselines_of, kept_rivals
@@ -36,6 +36,7 @@ from phaze.report.page.search_view import (
 from phaze.report.page.survey import cloud_of
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
 from phaze.report.plan_text import flops_text, training_rows
+from phaze.report.proof_text import proof_table
 from phaze.report.view_model import Story, searched
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.chips import SpaceChips
@@ -70,7 +71,7 @@ class ModelView:
     time: TimeView
     memory: MemoryView
     timeline: TimelineView
-    operators: OperatorsView
+    operators: list[Part]
 
 
 def tasks_on(job: SearchJob, opened: SpaceChips, number: int) -> tuple[ModelTask, ...]:
@@ -87,7 +88,7 @@ def _model_view(key: str, model: Mapping[str, Any], story: Story) -> ModelView:
         time=time_view(story),
         memory=memory_view(story.plan, story.hbm_bytes, headroom),
         timeline=timeline_view(story),
-        operators=operators_view(story),
+        operators=operators_parts(story, f"{key}-"),
     )
 
 
@@ -147,6 +148,10 @@ def timelines_of(stories: Sequence[Story]) -> dict[str, Any]:
     return {f"m{at}": timeline_numbers(flow, tail_of(story)) for at, story, flow in flows if flow is not None}
 
 
+def _marginals(explanation: Mapping[str, Any]) -> list[Part]:
+    return parts_of([marginal_bars(explanation), neighbours_table(explanation)], "marginals-")
+
+
 def _context(run: Run, said: ExplanationTable | None) -> dict[str, Any]:
     """What is a search's own: flatness, what more would buy, how every chip was decided, the study."""
     result = run.result
@@ -154,11 +159,8 @@ def _context(run: Run, said: ExplanationTable | None) -> dict[str, Any]:
     return {
         "flat": flat_of(result, exact, said),
         "provisional": PROVISIONAL if result.get("provisional") else "",
-        "marginals": [] if said is None else gain_bars(said),
-        "marginals_lead": "" if said is None else marginals_lead(said),
-        "neighbours": [] if said is None else neighbour_rows(said),
-        "near_misses": [] if said is None else near_miss_words(said),
-        "closed": proof_rows(result["certificate"]),
+        "marginals": [] if said is None else _marginals(said.model_dump()),
+        "closed": parts_of([proof_table(result["certificate"])])[0],
         "where": run.where,
         "certificate": (Path(run.where) / "certificate.json").is_file(),
         "study": run.study,

@@ -1,12 +1,14 @@
 """An explanation: why this chip, how flat the optimum is, what more would buy, and how sure it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.report.axis_words import amount
-from phaze.report.sections import Figures, Notes, Section, Table
+from phaze.report.sections import Bar, Bars, Figures, Notes, Section, Table
 from phaze.units import digits
 
+NOTHING = 0.0005
+"""Gains below it are none that a reader could see."""
 NOT_VARIED = "The constants of this space's process are not varied: its chips are not made of clusters."
 
 
@@ -14,20 +16,26 @@ def _gain(gain: float) -> str:
     return "does not fit" if gain <= -1 else f"{gain:+.2%}"
 
 
-def _neighbours(document: Mapping[str, Any]) -> Table:
+def neighbours_table(document: Mapping[str, Any]) -> Table:
+    """Chips one step away along each axis: what each gains, why the space does not have it, and near misses."""
     cells = [
         (
             chip["axis"].replace("_", " "),
-            amount(chip["axis"], chip["value"]),
-            f"{chip['area_mm2']:.1f}",
+            _step(chip),
+            "" if "area_mm2" not in chip else f"{chip['area_mm2']:.1f}",
             _gain(chip["gain"]),
             "" if chip["refused"] is None else f"not in the space: {chip['refused']}",
         )
         for chip in document["neighbours"]
     ]
     misses = [_near_miss(chip) for chip in document["near_misses"]]
-    columns = ("axis", "value", "mm2", document["objective"], "")
+    columns = ("axis", "here → there", "mm2", document.get("objective", "gain"), "")
     return Table(columns, cells, "Why not its neighbours", "one axis one step, all else equal", misses)
+
+
+def _step(chip: Mapping[str, Any]) -> str:
+    there = amount(chip["axis"], chip["value"])
+    return there if chip.get("here") is None else f"{amount(chip['axis'], chip['here'])} → {there}"
 
 
 def _near_miss(chip: Mapping[str, Any]) -> str:
@@ -36,22 +44,38 @@ def _near_miss(chip: Mapping[str, Any]) -> str:
     return f"{gain}, {chip['over']:.1%} over."
 
 
-def _marginals(document: Mapping[str, Any]) -> Table:
-    cells = [
-        (
-            step["resource"],
-            f"{step['now']:.5g} {step['unit']}".strip(),
-            f"+{step['more']:.4g}",
-            _gain(step["gain"]),
-            "" if step["chip"] == document["chip"] else step["chip"],
-        )
-        for step in document["marginals"]
-    ]
+def _largest(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Of every resource the step that adds most, the best gain first."""
+    steps: dict[str, Mapping[str, Any]] = {}
+    for step in document["marginals"]:
+        if step["resource"] not in steps or step["more"] > steps[step["resource"]]["more"]:
+            steps[step["resource"]] = step
+    return sorted(steps.values(), key=lambda step: -step["gain"])
+
+
+def _worth(steps: Sequence[Mapping[str, Any]]) -> str:
+    """What is worth most and what buys nothing, in a sentence."""
+    if not steps or steps[0]["gain"] < NOTHING:
+        return "More of no single resource buys anything."
+    first = steps[0]
+    most = f"{first['more']:,.3g} {first['unit']}".strip()
+    useless = [step["resource"] for step in steps if abs(step["gain"]) < NOTHING]
+    listed = " and ".join([", ".join(useless[:-1]), useless[-1]] if len(useless) > 1 else useless)
+    rest = f"; {listed} buy{'s' if len(useless) == 1 else ''} nothing" if useless else ""
+    return f"More {first['resource']} is worth most: {most} more buy {_gain(first['gain'])}{rest}."
+
+
+def marginal_bars(document: Mapping[str, Any]) -> Bars:
+    """What a tenth more of each resource buys, everything else equal."""
+    steps, rows = _largest(document), []
+    for step in steps:
+        name = f"{step['resource']}: {step['now']:,.4g} → {step['now'] + step['more']:,.4g} {step['unit']}".strip()
+        other = "" if step["chip"] == document["chip"] else "another chip"
+        rows.append(Bar(name, max(0.0, step["gain"]), _gain(step["gain"]), other))
     notes = []
-    if document["not_limited"]:
+    if document.get("not_limited"):
         notes.append(f"The study does not limit {' and '.join(document['not_limited'])}: more buys nothing.")
-    columns = ("resource", "there is", "more", document["objective"], "then best")
-    return Table(columns, cells, "What more would buy", notes=notes)
+    return Bars(rows, _worth(steps), "a tenth more of each resource, everything else equal", notes)
 
 
 def _least(document: Mapping[str, Any], chip: Mapping[str, Any], least: str, size: str) -> str:
@@ -190,9 +214,9 @@ def explanation_sections(document: Mapping[str, Any]) -> list[Section]:
     title = f"{document['chip']} is the best chip of {document['name']} for {document['objective']}"
     sections: list[Section] = [
         Notes([], title),
-        _neighbours(document),
+        neighbours_table(document),
         *_flatness(document),
-        _marginals(document),
+        marginal_bars(document),
     ]
     tables = {"beside": _existing_chips, "held_out": _held_out, "alone": _alone, "instead": _instead}
     sections += [made(document) for key, made in tables.items() if key in document]

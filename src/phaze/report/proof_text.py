@@ -1,10 +1,12 @@
-"""How the chips of a space were decided, as rows."""
+"""How the chips of a space were decided."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-MEANING: Mapping[str, str] = MappingProxyType(
+from phaze.report.sections import Number, Table
+
+REASONS: Mapping[str, str] = MappingProxyType(
     {
         "area": "combinations outside of the area that the space allows",
         "power": "combinations above the TDP that the space allows",
@@ -18,7 +20,11 @@ MEANING: Mapping[str, str] = MappingProxyType(
 )
 
 
-def proof_rows(proof: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Reason, what it means, and how many chips."""
-    closed = proof["closed"]
-    return [(reason, MEANING.get(reason, ""), f"{count:,}") for reason, count in closed.items() if count]
+def proof_table(proof: Mapping[str, Any], chips: str = "chips") -> Table:
+    """How many chips were decided for which reason; ``chips`` is what is counted."""
+    rows = [
+        (reason, REASONS.get(reason, ""), Number(f"{count:,}", count))
+        for reason, count in proof["closed"].items()
+        if count
+    ]
+    return Table(("decided by", "why", chips), rows, "How every chip was decided", texts=2)
