@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from phaze.report.answer_words import job_words
+from phaze.report.answer_text import job_words
 from phaze.search.plan_words import plan_words, precision_words, state_words
 from tests.cli.test_commands import Phaze
 

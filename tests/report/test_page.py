@@ -14,7 +14,7 @@ import pytest
 
 from phaze.hardware.library import load_chip
 from phaze.report.front_page import Column, knee_of
-from phaze.report.page.cloud import MOST, Cloud, Field, Scale, cloud_view, front, kept, numbers
+from phaze.report.page.chip_scatter import MOST, ChipScatter, Field, Scale, chip_scatter_view, front, kept, numbers
 from phaze.report.page.die import Box, cells, parts_of, treemap
 from phaze.report.page.plan_view import fit_of
 from phaze.report.page.search_page import search_page
@@ -174,7 +174,7 @@ def test_cells_lie_inside_their_box_and_do_not_overlap(count: int) -> None:
     assert sum(cell.area for cell in found) == pytest.approx(box.area)
 
 
-def made_cloud(count: int) -> Cloud:
+def made_cloud(count: int) -> ChipScatter:
     rng = np.random.default_rng(1)
     area, height = rng.uniform(5, 300, count), rng.uniform(1, 1000, count)
     axes = (Scale("area", "mm²", area), Scale("power", "W", area * 2), Scale("cost", "USD", rng.uniform(1, 9, count)))
@@ -183,32 +183,32 @@ def made_cloud(count: int) -> Cloud:
     exact = np.zeros(count, bool)
     exact[::5000] = True
     best = int(np.argmax(height))
-    return Cloud(
+    return ChipScatter(
         Scale("throughput", "1/s", height), axes, fields, np.arange(count), which, tuple("abcdefgh"), exact, best,
         lambda at: f"chip {at}", 0,
     )  # fmt: skip
 
 
 def test_the_numbers_of_30_000_chips_stay_small() -> None:
-    cloud = made_cloud(30_000)
-    assert len(json.dumps(numbers(cloud))) + len(str(cloud_view(cloud))) < 1_000_000
+    scatter = made_cloud(30_000)
+    assert len(json.dumps(numbers(scatter))) + len(str(chip_scatter_view(scatter))) < 1_000_000
 
 
 def test_more_chips_are_drawn_as_fewer_and_nothing_that_matters_is_lost() -> None:
-    cloud = made_cloud(200_000)
-    index, stands = kept(cloud)
+    scatter = made_cloud(200_000)
+    index, stands = kept(scatter)
     assert len(index) <= MOST
     assert stands.sum() == 200_000
     shown = set(index.tolist())
-    assert set(np.flatnonzero(cloud.exact).tolist()) <= shown
-    for axis in cloud.axes:
-        assert set(front(axis.values, cloud.height.values).tolist()) <= shown
-    assert len(json.dumps(numbers(cloud))) < 1_400_000
+    assert set(np.flatnonzero(scatter.exact).tolist()) <= shown
+    for axis in scatter.axes:
+        assert set(front(axis.values, scatter.height.values).tolist()) <= shown
+    assert len(json.dumps(numbers(scatter))) < 1_400_000
 
 
 def test_no_chip_beats_the_front() -> None:
-    cloud = made_cloud(2_000)
-    area, height = cloud.axes[0].values, cloud.height.values
+    scatter = made_cloud(2_000)
+    area, height = scatter.axes[0].values, scatter.height.values
     line = front(area, height)
     for chip in range(2_000):
         assert any(area[f] <= area[chip] and height[f] >= height[chip] for f in line)
@@ -250,7 +250,7 @@ def test_a_plan_that_does_not_fit_says_what_would_help(phaze: Callable[..., Any]
     assert show(short["needed_bytes"], "B") in text
     assert "What would make it fit, each alone" in text
     for name, words in lever_rows(short["levers"]):
-        assert f'>{name}</td><td data-name="to">{words}</td>' in text
+        assert f"<dt>{name}</dt><dd>{words}</dd>" in text
 
 
 def test_where_nothing_fits_no_page_is_written_and_a_line_says_so(phaze: Callable[..., Any], tmp_path: Path) -> None:

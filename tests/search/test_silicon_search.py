@@ -17,7 +17,7 @@ from phaze.hardware.library import load_stack
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import ScheduleRule
-from phaze.report.answer_words import near_words
+from phaze.report.answer_text import near_words
 from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Kind
 from tests.conftest import Ran

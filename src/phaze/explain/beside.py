@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phaze.explain.question import Question, best_with
-from phaze.report.page.rival import priced_on
+from phaze.report.page.baseline_comparison import priced_on
 from phaze.search.objective import scale_of
 from phaze.search.reference import value_on
 from phaze.search.task import SearchJob, tasks_for

@@ -12,7 +12,7 @@ all of them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phaze.report.axis_words import amount, axis_name
+from phaze.report.axis_text import amount, axis_name
 
 
 @dataclass(frozen=True, slots=True)

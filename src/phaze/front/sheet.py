@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from phaze.report.answer_words import front_facts, front_warning
+from phaze.report.answer_text import front_facts, front_warning
 from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.search.plan_words import split_words
 from phaze.units import show

@@ -6,7 +6,7 @@ from typing import Any
 from phaze.evaluate.plan_set import choices_text
 from phaze.evaluate.restrictions import proof_words
 from phaze.report.plan_text import part_words, unit_of
-from phaze.report.sections import Notes, Section, Table
+from phaze.report.sections import Cell, Meter, Notes, Number, Section, Table
 from phaze.search.plan_words import degree_words
 from phaze.units import show
 
@@ -70,13 +70,16 @@ def what_if_sections(document: Mapping[str, Any]) -> list[Section]:
     """Other devices, batches, sequences and chips, where they were planned."""
     sections: list[Section] = []
     for group in document.get("what_if") or ():
-        rows = []
+        rates = [row["tokens_per_s_per_device"] for row in group["rows"] if row["reason"] is None]
+        rows: list[Sequence[Cell]] = []
         for row in group["rows"]:
+            label = f"{row['label']} (now)" if row["same"] else row["label"]
             if row["reason"] is not None:
-                rows.append((row["label"], "", "", row["reason"]))
+                rows.append((label, f"does not work: {row['reason']}", "", "", ""))
             else:
-                rate = f"{row['tokens_per_s_per_device']:,.4g}"
-                rows.append((row["label"], rate, f"{row['mfu']:.1%}", row["plan"]))
-        columns = (group["axis"], f"{unit_of(document)}/s a device", "MFU", "plan")
-        sections.append(Table(columns, rows, f"What if: {group['title']}"))
+                rate = row["tokens_per_s_per_device"]
+                figures = (Number(f"{rate:,.4g}", rate), f"{row['mfu']:.1%}", Meter(rate / max(rates)))
+                rows.append((label, row["plan"], *figures))
+        columns = (group["axis"], "plan", f"{unit_of(document)}/s a device", "MFU", "")
+        sections.append(Table(columns, rows, f"What if: {group['title']}", texts=2))
     return sections

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phaze.report.axis_words import amount
+from phaze.report.axis_text import amount
 from phaze.report.sections import Bar, Bars, Figures, Notes, Section, Table
 from phaze.units import digits
 

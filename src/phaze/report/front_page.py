@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from phaze.report.answer_words import front_facts, front_warning
+from phaze.report.answer_text import front_facts, front_warning
 from phaze.report.html import parts_of
 from phaze.report.numbers import gap_text
 from phaze.report.page.render import rendered

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from phaze.evaluate.plan_tables import TERMS
 from phaze.graph.refusals import refusals
 from phaze.hardware.formats import PLAIN
 from phaze.placement.plan import Plan, Stage
@@ -111,16 +110,17 @@ def _figures(document: Mapping[str, Any]) -> Figures:
     return Figures(rows, notes=[f"note: {flops_text(document, str(document.get('precision') or PLAIN))}"])
 
 
-def _missing(document: Mapping[str, Any]) -> list[Section]:
-    """What a given plan lacks, and what would make it fit."""
+def missing_sections(document: Mapping[str, Any]) -> list[Section]:
+    """What the fullest stage of a given plan holds and lacks, and what would make it fit."""
     shortage = document.get("shortage")
     if shortage is None:
         return []
-    terms = ", ".join(f"{name.replace('_', ' ')} {show(shortage['terms'][name], 'B')}" for name in TERMS)
     missing = show(shortage["missing_bytes"], "B")
-    sentence = f"It does not fit: stage {shortage['stage']} lacks {missing}. It needs {terms}."
-    rows = lever_rows(shortage.get("levers") or {})
-    return [Notes([sentence]), *([Figures(rows, FIT)] if rows else [])]
+    terms = [(name.replace("_", " "), show(size, "B")) for name, size in shortage["terms"].items() if size]
+    terms += [("in all", show(shortage["needed_bytes"], "B")), ("there is", show(shortage["available_bytes"], "B"))]
+    levers = lever_rows(shortage.get("levers") or {})
+    need = Figures(terms, f"It does not fit: stage {shortage['stage']} lacks {missing}", "what it holds")
+    return [need, *([Figures(levers, FIT)] if levers else [])]
 
 
 def planned_sections(document: Mapping[str, Any], hbm_bytes: int) -> list[Section]:
@@ -133,7 +133,7 @@ def planned_sections(document: Mapping[str, Any], hbm_bytes: int) -> list[Sectio
         _figures(document),
         _time_bars(document["breakdown"], document["batch_s"]),
         _stages(document, hbm_bytes),
-        *_missing(document),
+        *missing_sections(document),
         *([Notes(notes)] if notes else []),
     ]
     if document.get("alternatives") is not None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phaze.hardware.formats import PLAIN
-from phaze.report.answer_words import (
+from phaze.report.answer_text import (
     basis_words,
     density_words,
     job_words,

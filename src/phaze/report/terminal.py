@@ -29,7 +29,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 IDLE = "·"
 WIDEST = 80
 """Columns of a drawing, whatever the terminal has."""
-METER = 20
+METER = 16
 """Columns of a bar inside a table."""
 LONGEST_BAR = 36
 """Columns of a bar beside its name and value."""
@@ -168,10 +168,11 @@ def _cell(cell: Cell) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], texts: int = 1) -> RichTable:
     """A table whose first ``texts`` columns hold texts and whose others hold numbers, which end at the right."""
-    drawn = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    drawn, cells = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"), list(rows)
     for index, name in enumerate(columns):
-        drawn.add_column(escape(name), justify="left" if index < texts else "right", overflow="fold")
-    for row in rows:
+        left = index < texts or any(isinstance(row[index], Meter) for row in cells)
+        drawn.add_column(escape(name), justify="left" if left else "right", overflow="fold")
+    for row in cells:
         drawn.add_row(*(_cell(cell) for cell in row))
     return drawn
 

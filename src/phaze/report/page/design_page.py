@@ -6,8 +6,8 @@ from typing import Any
 
 from phaze.report.front_page import metric_words
 from phaze.report.numbers import EXACT, gap_text
+from phaze.report.page.baseline_comparison import baseline_comparison
 from phaze.report.page.render import rendered
-from phaze.report.page.rival import rival_of
 from phaze.report.page.search_page import chip_context, tasks_on, timelines_of
 from phaze.report.view_model import searched
 from phaze.search.chips import SpaceChips
@@ -48,10 +48,10 @@ def design_page(design: OpenedDesign) -> str:
     tasks = tasks_on(design.job, design.opened, number)
     stories = [searched(task, model, chip, front["name"]) for task, model in zip(tasks, result["models"], strict=True)]
     proof = front["points"][design.at]["certificate"] or front["certificate"]
-    rival = rival_of(design.job, result)
+    comparison = baseline_comparison(design.job, result)
     better = " and ".join(metric_words(name) for name in front["of"])
     view = {
-        **chip_context(design.job, result, chip, stories, [] if rival is None else [rival]),
+        **chip_context(design.job, result, chip, stories, [] if comparison is None else [comparison]),
         "place": f"design {design.at} of {len(front['points']):,}",
         "metrics": _metrics(design),
         "proof": f"Nothing in the space is at least as good in {better} and better in one"

@@ -5,8 +5,8 @@ from typing import Any
 
 from phaze.report.explanation_file import AloneTable, ExplanationTable
 from phaze.report.numbers import ratio_text
+from phaze.report.page.baseline_comparison import BaselineComparison
 from phaze.report.page.plan_view import badges
-from phaze.report.page.rival import Rival
 from phaze.report.view_model import Story
 from phaze.units import digits, show
 
@@ -46,13 +46,16 @@ def _ratio(throughput_per_s: float | None, base: float | None) -> str:
 
 
 def model_rows(
-    result: Mapping[str, Any], stories: Sequence[Story], rival: Rival | None, said: ExplanationTable | None
+    result: Mapping[str, Any],
+    stories: Sequence[Story],
+    comparison: BaselineComparison | None,
+    said: ExplanationTable | None,
 ) -> list[tuple[str, ...]]:
     """Every model beside one baseline; held-out ones last."""
     chip = str(result["chip"]["name"])
     alone = {} if said is None else {one.name: one for one in said.alone}
     regrets = result["objective"].get("regrets") or [None] * len(stories)
-    bases = (None,) * len(stories) if rival is None else rival.throughputs
+    bases = (None,) * len(stories) if comparison is None else comparison.throughputs
     rows: list[tuple[str, ...]] = []
     for model, story, base, regret in zip(result["models"], stories, bases, regrets, strict=True):
         own, lost = regret_words(alone.get(model["name"]), chip)
@@ -70,7 +73,7 @@ def model_rows(
                 show(model["power_w"], "W"),
             )
         )
-    others = {} if rival is None or said is None else _held_bases(said, rival.key)
+    others = {} if comparison is None or said is None else _held_bases(said, comparison.key)
     for held in [] if said is None else said.held_out:
         own, lost = regret_words(alone.get(held.name), chip)
         name, base = f"{held.name} (held out)", others.get(held.name)

@@ -16,6 +16,9 @@ from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
 from phaze.evaluate.restrictions import option_words, proof_words, short_proof
 from phaze.graph.refusals import refusals
 from phaze.hardware.cluster import cluster_document
+from phaze.report.against_sheet import against_sections
+from phaze.report.alternatives_sheet import what_if_sections
+from phaze.report.html import Part, parts_of
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_view import MemoryView, memory_view
 from phaze.report.page.operators import operators_parts
@@ -42,19 +45,11 @@ from phaze.report.page.time_view import (
     timeline_numbers,
     timeline_view,
 )
-from phaze.report.plan_text import batch_text, constants_text, flops_text, lever_rows, unit_of
+from phaze.report.plan_sheet import missing_sections
+from phaze.report.plan_text import batch_text, constants_text, flops_text, unit_of
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
-from phaze.units import digits, show
-
-
-@dataclass(frozen=True, slots=True)
-class ShortageView:
-    """What the fullest stage holds, and what would make it fit."""
-
-    stage: int
-    holds: tuple[tuple[str, str], ...]
-    levers: tuple[tuple[str, str], ...]
+from phaze.units import show
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class PlanView:
     time: TimeView
     memory: MemoryView
     timeline: TimelineView
-    shortage: ShortageView | None
+    shortage: list[Part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +105,6 @@ def _title(fit: Fit, gain: Gain, document: Mapping[str, Any]) -> str:
     return f"{verdict} with {fit.left} to spare{faster}: {split}."
 
 
-def _shortage(document: Mapping[str, Any]) -> ShortageView | None:
-    short = document.get("shortage")
-    if short is None:
-        return None
-    holds = [(key.replace("_", " "), show(value, "B")) for key, value in short["terms"].items() if value]
-    holds += [("in all", show(short["needed_bytes"], "B")), ("there is", show(short["available_bytes"], "B"))]
-    return ShortageView(int(short["stage"]), tuple(holds), tuple(lever_rows(short.get("levers") or {})))
-
-
 def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[LaunchText, ...]]) -> PlanView:
     plan, document, setting = told.plan, told.plan.document, told.opened.setting
     first = all_told[0].plan.document
@@ -145,7 +131,7 @@ def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[Launch
         time=time_view(told.story),
         memory=memory_view(document, hbm, headroom),
         timeline=timeline_view(told.story),
-        shortage=_shortage(document),
+        shortage=parts_of(missing_sections(document), f"{plan.key}-shortage-"),
     )
 
 
@@ -229,39 +215,6 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _differences(document: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """What each difference between the user's plan and the best one is worth."""
-    found = (document.get("against") or {}).get("differences", ())
-    return [
-        (one["what"], one["given"], one["best"], "0 s" if not one["worth_s"] else f"{one['worth_s']:+.3g} s")
-        for one in found
-    ]
-
-
-def _what_if(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The groups of what-if rows, if they were planned."""
-    groups = []
-    for group in document.get("what_if") or ():
-        rates = [row["tokens_per_s_per_device"] for row in group["rows"] if row.get("reason") is None]
-        most = max(rates, default=1.0)
-        rows = [
-            {"label": row["label"], "on": row["same"], "reason": f"does not work: {row['reason']}"}
-            if row.get("reason") is not None
-            else {
-                "label": row["label"],
-                "on": row["same"],
-                "reason": "",
-                "width": row["tokens_per_s_per_device"] / most,
-                "rate": digits(row["tokens_per_s_per_device"]),
-                "mfu": f"{100 * row['mfu']:.0f} %",
-                "plan": row["plan"],
-            }
-            for row in group["rows"]
-        ]
-        groups.append({"title": group["title"], "axis": group["axis"], "rows": rows})
-    return groups
-
-
 def plan_page(
     document: Mapping[str, Any], where: str, texts: Mapping[str, tuple[LaunchText, ...]] | None = None
 ) -> str:
@@ -287,8 +240,8 @@ def plan_page(
         "inputs": views[0].cost.inputs,
         "menu": menu,
         "groups": groups,
-        "what_if": _what_if(document),
-        "differences": _differences(document),
+        "what_if": parts_of(what_if_sections(document), "what-if-"),
+        "against": parts_of(against_sections(document), "against-") if "against" in document else [],
         "accuracy": _accuracy(document),
         "assumed": [
             _sentence(one)

@@ -234,24 +234,24 @@ def gain_of(
     key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proof: str, run: Mapping[str, Any] | None
 ) -> Gain:
     """A plan among all others, each (key, name, step); ``proof``: what is proved of the best one, ``run`` is what a
-    training run takes with this one. The rival that the headline names has no second figure in its row."""
+    training run takes with this one. The comparison that the headline names has no second figure in its row."""
     steps = {one: step for one, _, step in plans}
     own = steps[key]
-    rivals = ("against", "thumb", "experts") if key == "best" else ("best",)
-    rival = next((name for name in rivals if name in steps), None)
+    comparisons = ("against", "thumb", "experts") if key == "best" else ("best",)
+    comparison = next((name for name in comparisons if name in steps), None)
     shown = [row for row in plans if row[0] in ("against", "thumb", "experts", "best", key)]
     most = max(step for _, _, step in shown)
     rows = [
-        GainRow(name, step / most, show(step, "s"), "" if one in (key, rival) else _slower(step / own), one == key)
+        GainRow(name, step / most, show(step, "s"), "" if one in (key, comparison) else _slower(step / own), one == key)
         for one, name, step in sorted(shown, key=lambda row: -row[2])
     ]
     if key == "best" and bound_s < own * (1 - 1e-6):
         rows.append(GainRow("Lower bound", bound_s / most, show(bound_s, "s"), _slower(bound_s / own), False))
     proof = proof if key == "best" else ""
-    if rival is None:
-        return Gain("no rival", "nothing that people usually run fits", tuple(rows), proof)
-    faster = steps[rival] / own - 1
-    words = "throughput over " + RIVALS[rival]
+    if comparison is None:
+        return Gain("no comparison", "nothing that people usually run fits", tuple(rows), proof)
+    faster = steps[comparison] / own - 1
+    words = "throughput over " + RIVALS[comparison]
     saved = ""
     if run is not None and faster > 0:
         usd = "" if run["usd"] is None else f" and {digits(float(run['usd']) * faster)} USD"

@@ -1,4 +1,4 @@
-// A cloud of designs on free axes: filters, colour, two pinned designs side by side, the staircase of the best.
+// Designs on free axes: filters, colour, two pinned designs side by side, the staircase of the best.
 // numbers.scatter: columns {name, unit, more, values | packed}, fields {name, values, packed}, exact, names, numbers, best, x, y.
 const { unpack, colour, shown, made, redraw, save } = window.phaze, all = window.phaze.numbers.scatter;
 if (all) {

@@ -12,19 +12,19 @@ from typing import Any
 from phaze.evaluate.idle import idle_words
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN
-from phaze.report.answer_words import PROVISIONAL, basis_words, job_words
+from phaze.report.answer_text import PROVISIONAL, basis_words, job_words
 from phaze.report.explain_sheet import marginal_bars, neighbours_table
 from phaze.report.explanation_file import ExplanationTable, explanation_in
 from phaze.report.html import Part, parts_of
-from phaze.report.page.cloud import cloud_view, numbers
+from phaze.report.page.baseline_comparison import BaselineComparison, baseline_comparison
+from phaze.report.page.baselines_view import baselines_of, explained_comparisons
+from phaze.report.page.chip_scatter import chip_scatter_view, numbers
 from phaze.report.page.die import die_view
 from phaze.report.page.memory_view import MemoryView, memory_view
 from phaze.report.page.models_view import models_lead, whole_plan
 from phaze.report.page.operators import operators_parts
 from phaze.report.page.plan_view import badges
 from phaze.report.page.render import rendered
-from phaze.report.page.rival import Rival, rival_of
-from phaze.report.page.rivals_view import baselines_of, kept_rivals
 from phaze.report.page.search_view import (
     RETICLE_MM2,
     chip_words,
@@ -33,7 +33,7 @@ from phaze.report.page.search_view import (
     plausible_of,
     top_of,
 )
-from phaze.report.page.survey import cloud_of
+from phaze.report.page.space_scatter import space_scatter
 from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
 from phaze.report.plan_text import flops_text, training_rows
 from phaze.report.proof_text import proof_table
@@ -114,12 +114,12 @@ def chip_context(
     result: Mapping[str, Any],
     chip: Chip,
     stories: Sequence[Story],
-    rivals: Sequence[Rival],
+    comparisons: Sequence[BaselineComparison],
     said: ExplanationTable | None = None,
 ) -> dict[str, Any]:
     """A chip beside its baselines, and every model on it; ``result`` has what ``phaze.result/1`` says of it."""
     binding, physical = physical_of(job, result)
-    known = [(rival.name, rival.die_mm2, True) for rival in rivals[:1] if rival.die_mm2]
+    known = [(comparison.name, comparison.die_mm2, True) for comparison in comparisons[:1] if comparison.die_mm2]
     die = die_view(chip, [("reticle", RETICLE_MM2, False), *known])
     return {
         "name": str(result["name"]),
@@ -127,7 +127,7 @@ def chip_context(
         "chip": chip_words(result),
         "chip_name": str(result["chip"]["name"]),
         "die": replace(die, outlines=tuple(line for line in die.outlines if not line.known)),
-        "baselines": baselines_of(result, stories, rivals, die, said),
+        "baselines": baselines_of(result, stories, comparisons, die, said),
         "binding": binding,
         "physical": physical,
         "plausible": plausible_of(result),
@@ -135,7 +135,7 @@ def chip_context(
             _model_view(f"m{at}", model, story)
             for at, (model, story) in enumerate(zip(result["models"], stories, strict=True))
         ],
-        "stacked": any(any(rival.steps) for rival in rivals),
+        "stacked": any(any(comparison.steps) for comparison in comparisons),
         "models_lead": models_lead(result, said),
         "assumed": _assumed(job, result),
         "rules": job.rules,
@@ -180,10 +180,10 @@ def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
     ]
     result = run.result
     said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
-    rival = None if result.get("provisional") else rival_of(run.job, result)
-    rivals = [] if rival is None else [rival, *kept_rivals(result, said, rival.key)]
-    cloud = cloud_of(run.job, opened, run.result, run.closed, run.evaluated)
-    own = {**chip_context(run.job, result, chip, stories, rivals, said), **_context(run, said)}
-    context = {"view": {**own, "cloud": cloud_view(cloud)}, "title": f"phaze: {run.result['name']}"}
+    comparison = None if result.get("provisional") else baseline_comparison(run.job, result)
+    comparisons = [] if comparison is None else [comparison, *explained_comparisons(result, said, comparison.key)]
+    scatter = space_scatter(run.job, opened, run.result, run.closed, run.evaluated)
+    own = {**chip_context(run.job, result, chip, stories, comparisons, said), **_context(run, said)}
+    context = {"view": {**own, "scatter": chip_scatter_view(scatter)}, "title": f"phaze: {run.result['name']}"}
     scripts = ("scatter.js", "timeline.js", "plan.js", "baseline.js")
-    return rendered("search.html", context, scripts, {"scatter": numbers(cloud), "timelines": timelines_of(stories)})
+    return rendered("search.html", context, scripts, {"scatter": numbers(scatter), "timelines": timelines_of(stories)})

@@ -6,11 +6,11 @@ from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.shipped import shipped_beside
-from phaze.report.answer_words import network_words
+from phaze.report.answer_text import network_words
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.numbers import EXACT, counted, gap_text, ratio_text
+from phaze.report.page.baseline_comparison import BaselineComparison
 from phaze.report.page.plan_view import percent
-from phaze.report.page.rival import Rival
 from phaze.search.task import SearchJob
 from phaze.units import digits, show
 
@@ -71,16 +71,16 @@ def chip_words(result: Mapping[str, Any]) -> str:
     return f"{cores} at {clock}, {buffer} global buffer, {memory}."
 
 
-def title_of(result: Mapping[str, Any], rival: Rival | None) -> str:
+def title_of(result: Mapping[str, Any], comparison: BaselineComparison | None) -> str:
     """The answer in one sentence."""
     chip, models, setting = result["chip"], result["models"], result["setting"]
     size = f"{chip['area_mm2']:.0f} mm², {chip['design_power_w']:.0f} W chip in {setting['process']}"
     what = models[0]["name"] if len(models) == 1 else f"these {len(models)} models"
-    if rival is None or rival.mean is None:
+    if comparison is None or comparison.mean is None:
         if len(models) > 1:
             return f"A {size} serves {what} best together."
         return f"A {size} trains {what} at {digits(models[0]['throughput_per_s'])} sequences a second."
-    return f"A {size} trains {what} {ratio_text(rival.mean)} as fast as {rival.name}."
+    return f"A {size} trains {what} {ratio_text(comparison.mean)} as fast as {comparison.name}."
 
 
 def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:

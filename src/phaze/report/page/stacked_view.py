@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from phaze.report.numbers import ratio_text
-from phaze.report.page.rival import Rival
+from phaze.report.page.baseline_comparison import BaselineComparison
 from phaze.report.view_model import Story
 from phaze.report.waterfall import Step
 from phaze.units import show
@@ -90,12 +90,12 @@ def _bar(name: str, seconds: Mapping[str, float], most_s: float, on: bool) -> St
     return StackedBar(name, tuple(pieces), show(total_s, "s"), f"{name}, {show(total_s, 's')} a step", on)
 
 
-def _lead(ours: Mapping[str, float], theirs: Mapping[str, float], rival: str) -> str:
+def _lead(ours: Mapping[str, float], theirs: Mapping[str, float], comparison: str) -> str:
     """What the peak would give, what the step gives, and the two groups that make the difference."""
     total, other = sum(ours.values()), sum(theirs.values())
     delta = {name: ours[name] - theirs[name] for name in GROUPS if name != PEAK}
     least, most = min(delta, key=lambda n: delta[n]), max(delta, key=lambda n: delta[n])
-    words = f"The step is {ratio_text(other / total)} as fast as on {rival}"
+    words = f"The step is {ratio_text(other / total)} as fast as on {comparison}"
     if ours[PEAK] > 0 and theirs[PEAK] > 0:
         words += f", the peak {ratio_text(theirs[PEAK] / ours[PEAK])}"
     saved = [f"{least} takes {show(-delta[least], 's')} less"] if delta[least] < 0 else []
@@ -103,19 +103,19 @@ def _lead(ours: Mapping[str, float], theirs: Mapping[str, float], rival: str) ->
     return f"{words}; beside the peak, {' and '.join(saved + lost)}." if saved or lost else f"{words}."
 
 
-def stacked_times(stories: Sequence[Story], rival: Rival | None) -> StackedTimes | None:
+def stacked_times(stories: Sequence[Story], comparison: BaselineComparison | None) -> StackedTimes | None:
     """The stacks of all models; None where there is no baseline to stand beside."""
-    if rival is None or not any(rival.steps):
+    if comparison is None or not any(comparison.steps):
         return None
     models, seen = [], set[str]()
-    for story, steps in zip(stories, rival.steps, strict=True):
+    for story, steps in zip(stories, comparison.steps, strict=True):
         ours, theirs = grouped(story.steps), None if steps is None else grouped(steps)
         both = [one for one in (theirs, ours) if one is not None]
         most_s = max(sum(one.values()) for one in both)
-        bars = [] if theirs is None else [_bar(rival.name, theirs, most_s, False)]
+        bars = [] if theirs is None else [_bar(comparison.name, theirs, most_s, False)]
         bars.append(_bar("this chip", ours, most_s, True))
         seen |= {name for one in both for name, seconds in one.items() if seconds > 0}
-        lead = f"It does not fit on {rival.name}." if theirs is None else _lead(ours, theirs, rival.name)
+        lead = f"It does not fit on {comparison.name}." if theirs is None else _lead(ours, theirs, comparison.name)
         rows = [
             (
                 name,
@@ -128,4 +128,4 @@ def stacked_times(stories: Sequence[Story], rival: Rival | None) -> StackedTimes
         ]
         models.append(StackedModel(story.name, lead, tuple(bars), tuple(rows)))
     legend = [(colour, name) for name, (colour, _) in GROUPS.items() if name in seen]
-    return StackedTimes(rival.name, tuple(legend), tuple(models))
+    return StackedTimes(comparison.name, tuple(legend), tuple(models))

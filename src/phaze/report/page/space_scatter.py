@@ -1,4 +1,4 @@
-"""The figures of every chip of a finished search, for the cloud: what is known of its score, area, power and cost.
+"""The figures of every chip of a finished search, for the scatter: what is known of its score, area, power and cost.
 
 Scores are those of the journal: of every chip its bound, of evaluated ones what they score. Far from the best bounds
 are loose (a search works them out only as far as they matter), but nothing is bounded again for the picture.
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.report.page.cloud import Cloud, Field, Scale
+from phaze.report.page.chip_scatter import ChipScatter, Field, Scale
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import LEAST, MOST, Evaluated
 from phaze.search.journal import PrunedChip
@@ -48,14 +48,14 @@ def _fields(opened: SpaceChips) -> list[Field]:
     return [field for field in fields if 1 < len(field.values) < 2**16]
 
 
-def cloud_of(
+def space_scatter(
     job: SearchJob,
     opened: SpaceChips,
     result: Mapping[str, Any],
     closed: Sequence[PrunedChip],
     evaluated: Sequence[Evaluated],
-) -> Cloud:
-    """The cloud of a run; money is reckoned with the HBM of the answer."""
+) -> ChipScatter:
+    """The scatter of a run; money is reckoned with the HBM of the answer."""
     scores, exact = _scores(closed, evaluated)
     best, score = opened.index_of(int(result["chip"]["number"])) or 0, float(result["objective"]["score"])
     scores[best], exact[best] = score, True
@@ -73,7 +73,7 @@ def cloud_of(
         Scale("manufacturing cost", "USD", usd[there]),
     )
     reasons = np.array([REASONS.index(one.reason) for one in closed])
-    return Cloud(
+    return ChipScatter(
         height=heights,
         axes=tuple(axis for axis in axes if np.isfinite(axis.values).all()),
         fields=tuple(Field(one.name, one.values, one.which[there]) for one in _fields(opened)),

@@ -44,7 +44,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud:
+class ChipScatter:
     """Every chip that has a bound: figures by chip, how it was closed, and whether its height is exact; of a space that
     was searched in boxes a sample, beside which there are ``others``."""
 
@@ -85,16 +85,16 @@ def front(axis: Floats, height: Floats) -> Integers:
     return np.asarray(order[first], dtype=np.int64)
 
 
-def kept(cloud: Cloud) -> tuple[Integers, Integers]:
+def kept(scatter: ChipScatter) -> tuple[Integers, Integers]:
     """The chips that are drawn, and for how many each stands."""
-    count = len(cloud.height.values)
+    count = len(scatter.height.values)
     if count <= MOST:
         return np.arange(count), np.ones(count, np.int64)
-    always = cloud.exact.copy()
-    for axis in cloud.axes:
-        always[front(axis.values, cloud.height.values)] = True
-    always[cloud.best] = True
-    scales = (cloud.height, *cloud.axes)
+    always = scatter.exact.copy()
+    for axis in scatter.axes:
+        always[front(axis.values, scatter.height.values)] = True
+    always[scatter.best] = True
+    scales = (scatter.height, *scatter.axes)
     cells = CELLS
     while True:
         key = np.zeros(count, np.int64)
@@ -113,9 +113,9 @@ def kept(cloud: Cloud) -> tuple[Integers, Integers]:
         cells = cells * 3 // 4
 
 
-def numbers(cloud: Cloud) -> dict[str, Any]:
+def numbers(scatter: ChipScatter) -> dict[str, Any]:
     """What the script draws from: figures as columns, parts as fields."""
-    index, stands = kept(cloud)
+    index, stands = kept(scatter)
 
     def column(one: Scale, more: bool, bound: bool) -> dict[str, Any]:
         values = one.values[index]
@@ -123,12 +123,12 @@ def numbers(cloud: Cloud) -> dict[str, Any]:
         known = {"name": one.name, "unit": one.unit, "more": more, "bound": bound, "least": least, "most": most}
         return {**known, **packed(_steps(values, least, most), 2)}
 
-    whole = len(index) == len(cloud.numbers) and bool((cloud.numbers == np.arange(len(cloud.numbers))).all())
+    whole = len(index) == len(scatter.numbers) and bool((scatter.numbers == np.arange(len(scatter.numbers))).all())
     return {
         "columns": [
-            {**column(cloud.height, True, True), "floor": 0},
-            *(column(axis, False, False) for axis in cloud.axes),
-            *(column(one, True, True) for one in _densities(cloud)),
+            {**column(scatter.height, True, True), "floor": 0},
+            *(column(axis, False, False) for axis in scatter.axes),
+            *(column(one, True, True) for one in _densities(scatter)),
         ],
         "fields": [
             {
@@ -136,14 +136,14 @@ def numbers(cloud: Cloud) -> dict[str, Any]:
                 "values": list(one.values),
                 **packed(one.which[index], 1 if len(one.values) < 256 else 2),
             }
-            for one in cloud.fields
+            for one in scatter.fields
         ],
-        "closed": packed(cloud.closed[index], 1),
-        "reasons": list(cloud.reasons),
-        "exact": packed(cloud.exact[index].astype(np.int64), 1),
-        "best": int(np.searchsorted(index, cloud.best)),
-        "numbers": None if whole else _called(cloud.numbers[index]),
-        "stands": packed(stands, 4) if len(index) < len(cloud.numbers) else None,
+        "closed": packed(scatter.closed[index], 1),
+        "reasons": list(scatter.reasons),
+        "exact": packed(scatter.exact[index].astype(np.int64), 1),
+        "best": int(np.searchsorted(index, scatter.best)),
+        "numbers": None if whole else _called(scatter.numbers[index]),
+        "stands": packed(stands, 4) if len(index) < len(scatter.numbers) else None,
         "names": None,
         "links": None,
         "x": 1,
@@ -151,12 +151,12 @@ def numbers(cloud: Cloud) -> dict[str, Any]:
     }
 
 
-def _densities(cloud: Cloud) -> list[Scale]:
+def _densities(scatter: ChipScatter) -> list[Scale]:
     """Throughput a W and a USD, where the chips have both."""
-    height, found = cloud.height.values, []
-    for axis, unit in ((one, one.unit) for one in cloud.axes if one.unit in ("W", "USD")):
+    height, found = scatter.height.values, []
+    for axis, unit in ((one, one.unit) for one in scatter.axes if one.unit in ("W", "USD")):
         known = np.maximum(axis.values, 1e-9)
-        found.append(Scale(f"{cloud.height.name} a {unit}", f"{cloud.height.unit} a {unit}", height / known))
+        found.append(Scale(f"{scatter.height.name} a {unit}", f"{scatter.height.unit} a {unit}", height / known))
     return found
 
 
@@ -173,8 +173,8 @@ class NearRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CloudView:
-    """The cloud as a template tells it."""
+class ChipScatterView:
+    """The scatter as a template tells it."""
 
     count: int
     left_out: int
@@ -185,27 +185,27 @@ class CloudView:
     rows: tuple[NearRow, ...]
 
 
-def cloud_view(cloud: Cloud) -> CloudView:
+def chip_scatter_view(scatter: ChipScatter) -> ChipScatterView:
     """Its axes, filters and the chips with the highest values, exact ones first, then bounds."""
-    index, _ = kept(cloud)
+    index, _ = kept(scatter)
     place = {int(chip): at for at, chip in enumerate(index)}
-    order = [int(chip) for chip in np.lexsort((cloud.axes[0].values, -cloud.height.values, ~cloud.exact))]
-    best = cloud.height.values[cloud.best]
+    order = [int(chip) for chip in np.lexsort((scatter.axes[0].values, -scatter.height.values, ~scatter.exact))]
+    best = scatter.height.values[scatter.best]
     rows = []
     for chip in [chip for chip in order if chip in place][:NEAREST]:
-        value = cloud.height.values[chip]
-        known = "exact" if cloud.exact[chip] else "upper bound"
-        figures = tuple(f"{axis.values[chip]:,.0f}" for axis in cloud.axes)
-        rows.append(NearRow(place[chip], cloud.name(chip), known, f"{value:,.4g}", f"{value / best:.1%}", figures))
-    names = (cloud.height.name, *(axis.name for axis in cloud.axes), *(one.name for one in _densities(cloud)))
-    axes = tuple((f"{axis.name}, {axis.unit}", True) for axis in cloud.axes)
-    heads = (("Chip", False), ("Known", False), (cloud.height.unit, True), ("of the best", True), *axes)
-    return CloudView(
-        count=len(cloud.numbers),
-        left_out=cloud.left_out,
-        others=cloud.others,
+        value = scatter.height.values[chip]
+        known = "exact" if scatter.exact[chip] else "upper bound"
+        figures = tuple(f"{axis.values[chip]:,.0f}" for axis in scatter.axes)
+        rows.append(NearRow(place[chip], scatter.name(chip), known, f"{value:,.4g}", f"{value / best:.1%}", figures))
+    names = (scatter.height.name, *(axis.name for axis in scatter.axes), *(one.name for one in _densities(scatter)))
+    axes = tuple((f"{axis.name}, {axis.unit}", True) for axis in scatter.axes)
+    heads = (("Chip", False), ("Known", False), (scatter.height.unit, True), ("of the best", True), *axes)
+    return ChipScatterView(
+        count=len(scatter.numbers),
+        left_out=scatter.left_out,
+        others=scatter.others,
         columns=names,
-        fields=tuple((one.name, one.values) for one in cloud.fields),
+        fields=tuple((one.name, one.values) for one in scatter.fields),
         heads=heads,
         rows=tuple(rows),
     )

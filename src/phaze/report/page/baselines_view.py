@@ -1,6 +1,6 @@
 """The answer beside each chip that it can be compared with: one of them is chosen, and the whole page follows.
 
-this chip against S     its ratio to S (:mod:`phaze.report.page.rival`)
+this chip against S     its ratio to S (:mod:`phaze.report.page.baseline_comparison`)
 chip R against S        ratio to S / ratio to R, for every other chip R
 """
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.numbers import ratio_text
+from phaze.report.page.baseline_comparison import BaselineComparison, comparison_from
 from phaze.report.page.die import DieView, Outline
 from phaze.report.page.models_view import HEADS, known_columns, model_rows
-from phaze.report.page.rival import Rival, rival_from
 from phaze.report.page.search_view import BarRow, title_of
 from phaze.report.page.stacked_view import StackedTimes, stacked_times
 from phaze.report.view_model import Story
@@ -48,7 +48,9 @@ class Baseline:
     stacked: StackedTimes | None
 
 
-def kept_rivals(result: Mapping[str, Any], said: ExplanationTable | None, besides: str) -> list[Rival]:
+def explained_comparisons(
+    result: Mapping[str, Any], said: ExplanationTable | None, besides: str
+) -> list[BaselineComparison]:
     """The chips that phaze explain --compare priced, all but one; only those that have every model of the answer."""
     found = []
     for one in [] if said is None else said.beside:
@@ -59,28 +61,28 @@ def kept_rivals(result: Mapping[str, Any], said: ExplanationTable | None, beside
         there = [model for model in own if model is not None]
         steps = [[Step(step.name, step.seconds, "") for step in model.steps] for model in there]
         rates = [model.throughput_per_s for model in there]
-        found.append(rival_from(result, one.chip, one.title, rates, steps, one.band, one.die_mm2))
+        found.append(comparison_from(result, one.chip, one.title, rates, steps, one.band, one.die_mm2))
     return found
 
 
-def _by_model(result: Mapping[str, Any], rival: Rival) -> list[BarRow]:
+def _by_model(result: Mapping[str, Any], comparison: BaselineComparison) -> list[BarRow]:
     """Every model on the chip and on its one baseline."""
     rows = []
-    for model, base, ratio in zip(result["models"], rival.throughputs, rival.ratios, strict=True):
+    for model, base, ratio in zip(result["models"], comparison.throughputs, comparison.ratios, strict=True):
         most = max(float(model["throughput_per_s"]), base or 0.0)
         unit, name = "sequences/s", f"{model['name']}, " if len(result["models"]) > 1 else ""
         ours = f"{digits(model['throughput_per_s'])} {unit}"
         theirs = "does not fit" if base is None else f"{digits(base)} {unit}"
         said = "" if ratio is None else ratio_text(ratio)
         rows.append(BarRow(f"{name}this chip", float(model["throughput_per_s"]) / most, ours, said, True))
-        rows.append(BarRow(f"{name}{rival.name}", (base or 0.0) / most, theirs, "", False))
+        rows.append(BarRow(f"{name}{comparison.name}", (base or 0.0) / most, theirs, "", False))
     return rows
 
 
-def _by_chip(rival: Rival, rivals: Sequence[Rival]) -> list[BarRow]:
+def _by_chip(comparison: BaselineComparison, comparisons: Sequence[BaselineComparison]) -> list[BarRow]:
     """All chips against one of them, slowest first; the answer with its band."""
-    mean, ends = rival.mean or 1.0, rival.ends
-    found = [(one.name, mean / one.mean, False) for one in rivals if one.mean]
+    mean, ends = comparison.mean or 1.0, comparison.ends
+    found = [(one.name, mean / one.mean, False) for one in comparisons if one.mean]
     found.append(("this chip", mean, True))
     most = max([value for _, value, _ in found] + ([ends[1]] if ends else []))
     return [
@@ -88,7 +90,7 @@ def _by_chip(rival: Rival, rivals: Sequence[Rival]) -> list[BarRow]:
             name,
             value / most,
             ratio_text(value),
-            "baseline" if name == rival.name else "",
+            "baseline" if name == comparison.name else "",
             on,
             (ends[0] / most, ends[1] / most) if on and ends else None,
         )
@@ -96,15 +98,19 @@ def _by_chip(rival: Rival, rivals: Sequence[Rival]) -> list[BarRow]:
     ]
 
 
-def versus_of(result: Mapping[str, Any], rival: Rival, rivals: Sequence[Rival]) -> Versus:
+def versus_of(
+    result: Mapping[str, Any], comparison: BaselineComparison, comparisons: Sequence[BaselineComparison]
+) -> Versus:
     """The ratio to the baseline, with its band."""
-    rows = _by_chip(rival, rivals) if len(rivals) > 1 and rival.mean else _by_model(result, rival)
-    if rival.mean is None:
-        headline, against = "no ratio", f"a model does not fit on {rival.name}"
+    rows = (
+        _by_chip(comparison, comparisons) if len(comparisons) > 1 and comparison.mean else _by_model(result, comparison)
+    )
+    if comparison.mean is None:
+        headline, against = "no ratio", f"a model does not fit on {comparison.name}"
     else:
         several = f", geometric mean of {len(result['models'])} models" if len(result["models"]) > 1 else ""
-        headline, against = ratio_text(rival.mean), f"{rival.title}{several}"
-    ends = rival.ends
+        headline, against = ratio_text(comparison.mean), f"{comparison.title}{several}"
+    ends = comparison.ends
     if ends is None:
         note = "Every peak reached on both: a comparison of designs, no forecast."
     else:
@@ -112,47 +118,52 @@ def versus_of(result: Mapping[str, Any], rival: Rival, rivals: Sequence[Rival]) 
             f"Between {ends[0]:.2f} and {ends[1]:.2f} × were the errors of both independent; they share their "
             "constants, so most of it is common. Same software, placement searched for each."
         )
-    pill = f"± {rival.band:.0%} each".replace("%", " %") if rival.band else "ideal peaks"
+    pill = f"± {comparison.band:.0%} each".replace("%", " %") if comparison.band else "ideal peaks"
     return Versus(headline, against, pill, note, tuple(rows))
 
 
 def _models(
-    result: Mapping[str, Any], stories: Sequence[Story], rival: Rival | None, said: ExplanationTable | None
+    result: Mapping[str, Any],
+    stories: Sequence[Story],
+    comparison: BaselineComparison | None,
+    said: ExplanationTable | None,
 ) -> tuple[list[tuple[str, bool]], list[list[str]]]:
     """The table of models, without columns of which nothing is known."""
-    rows = model_rows(result, stories, rival, said)
+    rows = model_rows(result, stories, comparison, said)
     kept = known_columns(rows)
-    heads = [(f"vs {rival.name}" if rival and name == "vs baseline" else name, number) for name, number in HEADS]
+    heads = [
+        (f"vs {comparison.name}" if comparison and name == "vs baseline" else name, number) for name, number in HEADS
+    ]
     return [heads[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def baselines_of(
     result: Mapping[str, Any],
     stories: Sequence[Story],
-    rivals: Sequence[Rival],
+    comparisons: Sequence[BaselineComparison],
     die: DieView,
     said: ExplanationTable | None = None,
 ) -> list[Baseline]:
     """What the page says beside each baseline, the study's own first; one without a baseline where there is none."""
-    if not rivals:
+    if not comparisons:
         return [
             Baseline("none", "", title_of(result, None), None, None, "", *_models(result, stories, None, said), None)
         ]
     total, found = float(result["chip"]["area_mm2"]), []
-    for rival in rivals:
-        side = None if rival.die_mm2 is None else die.side * sqrt(rival.die_mm2 / total)
-        words = "" if rival.die_mm2 is None else f"{rival.name} {rival.die_mm2:.0f} mm²"
+    for comparison in comparisons:
+        side = None if comparison.die_mm2 is None else die.side * sqrt(comparison.die_mm2 / total)
+        words = "" if comparison.die_mm2 is None else f"{comparison.name} {comparison.die_mm2:.0f} mm²"
         fits = side is not None and side <= 100.0 + 1e-6
         found.append(
             Baseline(
-                rival.key,
-                rival.name,
-                title_of(result, rival),
-                versus_of(result, rival, rivals),
+                comparison.key,
+                comparison.name,
+                title_of(result, comparison),
+                versus_of(result, comparison, comparisons),
                 Outline(words, side, True) if side is not None and fits else None,
                 "" if side is None or fits else f"{words}: larger than this picture.",
-                *_models(result, stories, rival, said),
-                stacked_times(stories, rival),
+                *_models(result, stories, comparison, said),
+                stacked_times(stories, comparison),
             )
         )
     return found

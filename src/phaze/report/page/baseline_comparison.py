@@ -27,7 +27,7 @@ from phaze.search.task import ModelTask, SearchJob, tasks_for
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class BaselineComparison:
     """The baseline: its name, what people call it and its whole title, each model's throughput on it (None where
     nothing fits) and ratio, its die, and where the time of each model goes on it."""
 
@@ -102,7 +102,7 @@ def priced_on(job: SearchJob, chip: Chip) -> PricedChip:
     return PricedChip(tuple(rates), tuple(steps), candidate.trust.band, die_of(chip))
 
 
-def rival_from(
+def comparison_from(
     result: Mapping[str, Any],
     name: str,
     title: str,
@@ -110,16 +110,18 @@ def rival_from(
     steps: Sequence[Sequence[Step]],
     band: float,
     die_mm2: float | None,
-) -> Rival:
+) -> BaselineComparison:
     """A named chip beside the answer, from its throughputs of the answer's models."""
     own = [float(model["throughput_per_s"]) for model in result["models"]]
     ratios = [ours / base if base else None for ours, base in zip(own, throughputs, strict=True)]
     mean = _mean(ratios, [float(model["weight"]) for model in result["models"]])
     waterfalls = tuple(tuple(rows) or None for rows in steps)
-    return Rival(name, called(name), title, tuple(throughputs), tuple(ratios), mean, band, die_mm2, waterfalls)
+    return BaselineComparison(
+        name, called(name), title, tuple(throughputs), tuple(ratios), mean, band, die_mm2, waterfalls
+    )
 
 
-def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:
+def baseline_comparison(job: SearchJob, result: Mapping[str, Any]) -> BaselineComparison | None:
     """The study's baseline priced as the search priced its chips; None where there is none to price."""
     if job.baseline is None:
         return None
@@ -128,4 +130,4 @@ def rival_of(job: SearchJob, result: Mapping[str, Any]) -> Rival | None:
     except PhazeError:
         return None
     chip = job.baseline
-    return rival_from(result, chip.name, chip.title, found.throughputs, found.steps, found.band, found.die_mm2)
+    return comparison_from(result, chip.name, chip.title, found.throughputs, found.steps, found.band, found.die_mm2)
