@@ -35,17 +35,17 @@ def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
         >>> phaze.estimate(collective=("all_reduce", "64MiB", 8), cluster="selene").time_s > 0
         True
     """
-    given = {
+    sources = {
         "--gemm": options["gemm"],
         "--vector": options["vector"],
         "--collective": options["collective"],
         "--graph": options["graph"],
         "--model": options["model"],
     }
-    named = [name for name, value in given.items() if value is not None]
+    named = [name for name, value in sources.items() if value is not None]
     if len(named) != 1:
         seen = " and ".join(named) if named else "nothing"
-        raise InputError("", f"{seen} is requested", f"give one of {', '.join(given)}")
+        raise InputError("", f"{seen} is requested", f"give one of {', '.join(sources)}")
     with on_standard_error() as progress:
         progress.step("phaze estimate")
         from phaze.hardware.library import load_chip, load_cluster
@@ -69,13 +69,13 @@ def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
         from phaze.graph.supply.tracing import OPENING
 
         if options["model"] is None:
-            found = store.load(str(options["graph"]))
+            model_rank = store.load(str(options["graph"]))
         else:
             rank = Rank(options["tensor"], options["microbatch"], length_of(options["sequence"]), options["attention"])
             progress.step(OPENING)
-            found = rank_of(options["model"], rank, options["fresh"], progress.counting("tracing"))
+            model_rank = rank_of(options["model"], rank, options["fresh"], progress.counting("tracing"))
             progress.step("costing operators")
-        return _graph(found, (device, network), options["basis"], options["fusion"], options["residency"])
+        return _graph(model_rank, (device, network), options["basis"], options["fusion"], options["residency"])
 
 
 def whole_field(option: str, text: str) -> int:
@@ -85,48 +85,50 @@ def whole_field(option: str, text: str) -> int:
     return int(text)
 
 
-def _gemm(given: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load", precision: str) -> Estimated:
+def _gemm(size: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load", precision: str) -> Estimated:
     from phaze.cost.estimate import estimate_document, estimate_product
     from phaze.cost.mapping import product
     from phaze.hardware.formats import known_precision
 
-    text = given if isinstance(given, str) else "x".join(map(str, given))
+    text = size if isinstance(size, str) else "x".join(map(str, size))
     fields = text.lower().split("x")
     if len(fields) not in (3, 4):
         raise InputError("--gemm", f"'{text}' has {len(fields)} sizes", "give BATCHxMxNxK such as 1x4096x4096x4096")
     sizes = [whole_field("--gemm", field) for field in fields]
     batch, m, n, k = sizes if len(sizes) == 4 else (1, *sizes)
     p = product(batch, m, n, k)
-    found = estimate_product(p, chip, basis, load, known_precision(precision, "--precision"))
+    estimated = estimate_product(p, chip, basis, load, known_precision(precision, "--precision"))
 
-    asked = {"gemm": {"batch": batch, "m": m, "n": n, "k": k}}
-    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "product_sections", p, found, chip))
+    operator = {"gemm": {"batch": batch, "m": m, "n": n, "k": k}}
+    return Estimated({**operator, **estimate_document(estimated)}, sheet(SHEET, "product_sections", p, estimated, chip))
 
 
-def _vector(given: str | Sequence[str | int], chip: "Chip", basis: "Basis", load: "Load") -> Estimated:
+def _vector(operator: str | Sequence[str | int], chip: "Chip", basis: "Basis", load: "Load") -> Estimated:
     from phaze.cost.estimate import estimate_document, estimate_work, vector_work
     from phaze.cost.work import Work
 
-    text = given if isinstance(given, str) else ":".join(map(str, given))
+    text = operator if isinstance(operator, str) else ":".join(map(str, operator))
     kind, *numbers = text.split(":")
     if len(numbers) not in (1, 2):
         raise InputError("--vector", f"'{text}' is not an operator", "give KIND:ELEMENTS such as softmax:16777216:4096")
     sizes = [whole_field("--vector", number) for number in numbers]
-    found = estimate_work(Work("vector", vector=vector_work(kind, *sizes)), chip, basis, load)
+    estimated = estimate_work(Work("vector", vector=vector_work(kind, *sizes)), chip, basis, load)
 
     rows = f" in {sizes[1]:,} rows" if len(sizes) > 1 else ""
     title = f"{kind} of {sizes[0]:,} elements{rows}"
-    asked: dict[str, Any] = {"vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}}
-    return Estimated({**asked, **estimate_document(found)}, sheet(SHEET, "vector_sections", title, found, chip))
+    question: dict[str, Any] = {"vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}}
+    return Estimated(
+        {**question, **estimate_document(estimated)}, sheet(SHEET, "vector_sections", title, estimated, chip)
+    )
 
 
-def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Basis") -> Estimated:
+def _collective(operation: str | Sequence[str | int], cluster: "Cluster", basis: "Basis") -> Estimated:
     from dataclasses import asdict
 
     from phaze import units
     from phaze.cost.collective import kind_named, ways
 
-    text = given if isinstance(given, str) else ":".join(map(str, given))
+    text = operation if isinstance(operation, str) else ":".join(map(str, operation))
     fields = text.split(":")
     if len(fields) != 3:
         raise InputError("--collective", f"'{text}' is not a collective", "give KIND:BYTES:RANKS, all_reduce:64MiB:8")
@@ -135,15 +137,15 @@ def _collective(given: str | Sequence[str | int], cluster: "Cluster", basis: "Ba
     except ValueError as fault:
         raise InputError("--collective", f"'{fields[1]}' is not a size", str(fault)) from None
     ranks = whole_field("--collective", fields[2])
-    found = ways(kind_named(fields[0]), size, ranks, cluster, basis)
+    algorithms = ways(kind_named(fields[0]), size, ranks, cluster, basis)
 
     title = f"{fields[0]} of {units.show(size, 'B')} over {ranks} devices of {cluster.name}"
-    asked = {"kind": fields[0], "bytes": size, "ranks": ranks}
+    question = {"kind": fields[0], "bytes": size, "ranks": ranks}
     measured = basis == "calibrated" and cluster.levels[0].share is not None
-    told = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
-    document = {"collective": asked, "cluster": cluster.name, "basis": told, **asdict(found[0])}
-    document["ways"] = [asdict(way) for way in found]
-    return Estimated(document, sheet(SHEET, "collective_sections", title, found))
+    used = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
+    document = {"collective": question, "cluster": cluster.name, "basis": used, **asdict(algorithms[0])}
+    document["ways"] = [asdict(way) for way in algorithms]
+    return Estimated(document, sheet(SHEET, "collective_sections", title, algorithms))
 
 
 def _graph(
@@ -157,7 +159,7 @@ def _graph(
     model = fuse(loaded, fusion)
     layers = estimate_layers(model, chip, cluster, basis, residency)
     used = chip_provenance(chip, basis).basis
-    asked = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
-    document = {**asked, "fusion": fusion, "residency": residency, **layers_document(layers)}
+    question = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
+    document = {**question, "fusion": fusion, "residency": residency, **layers_document(layers)}
     title = f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}"
     return Estimated(document, sheet(SHEET, "layers_sections", title, layers))
