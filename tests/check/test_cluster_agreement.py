@@ -12,7 +12,7 @@ from phaze.check import mappings, network, products, recompute, traced
 from phaze.check.certified import plan_batch
 from phaze.check.exact_cuts import least_of_row
 from phaze.check.plan_bounds import Chipwise, least_batches, row_bound
-from phaze.check.plan_classes import GraphParts, Space
+from phaze.check.plan_classes import GraphParts, PlanSpace
 from phaze.check.reading import NotCoveredError
 from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
@@ -168,7 +168,7 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
         found = fastest_plan(case.problem, case.prices)
         again, zero = case.problem.recompute, case.problem.zero
         chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
-        space = Space(GraphParts(case.graph, case.job), chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
+        space = PlanSpace(GraphParts(case.graph, case.job), chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
         chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
         known, far = np.zeros((1, 1)), np.full(1, 1e12)
         if found is None:
@@ -203,7 +203,7 @@ def test_no_bound_of_a_row_is_above_its_best_plan_however_slow_the_level_it_cros
         case = case_of(rng, True)
         again, zero = case.problem.recompute, case.problem.zero
         chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
-        space = Space(GraphParts(case.graph, case.job), chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
+        space = PlanSpace(GraphParts(case.graph, case.job), chosen, (zero,), case.hbm[0], case.problem.sharing.shard)
         chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
         work = sum(float((case.times.forward + case.times.backward)[kind, 0]) for kind in case.graph.calls)
         for row in space.rows(0.0, 0.0, 1e12):

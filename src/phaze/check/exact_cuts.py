@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .intervals import Intervals, even, something_fits
 from .job import Job, Shape, boundary_levels, step_bytes, synchronised
 from .plan_bounds import Chipwise, row_bound
-from .plan_classes import Row, Space
+from .plan_classes import PlanSpace, Row
 from .plan_graph import PlanGraph
 from .plans import around_seconds, gathered, reduced_block, sent_behind, sent_seconds, tied_seconds
 
@@ -47,7 +47,7 @@ def _work(job: Job, own: Floats, waits: Floats, counts: Floats, whole: Floats) -
     return np.maximum(whole + shown * (counts @ waits), counts @ waits)
 
 
-def _transfers(space: Space, job: Job, shape: Shape) -> tuple[list[Floats], float]:
+def _transfers(space: PlanSpace, job: Job, shape: Shape) -> tuple[list[Floats], float]:
     """Seconds at every boundary of the pipeline if it lies at each cut, and around the pipeline."""
     graph, levels = space.graph, boundary_levels(job.network, shape)
     sizes = np.zeros(len(graph.calls) + 1)
@@ -68,7 +68,7 @@ def _backward(every: Intervals, job: Job, chip: Chipwise, mode: int, waits: Floa
     return kept + _work(job, plain + again, waits, every.again, whole)
 
 
-def _stages(space: Space, job: Job, shape: Shape, rounds: int, chip: Chipwise) -> _Stages:
+def _stages(space: PlanSpace, job: Job, shape: Shape, rounds: int, chip: Chipwise) -> _Stages:
     """Every stage of every place, in the mode in which it is fastest."""
     graph, every, family, count = space.graph, space.parts.intervals, shape.family, shape.stages
     room, times, waits = job.room(space.hbm_bytes), chip.times, gathered(graph, job, shape)
@@ -147,7 +147,7 @@ def _undominated(every: list[Label]) -> list[Label]:
     return best
 
 
-def least_of_row(space: Space, row: Row, chip: Chipwise, goal: float) -> float:
+def least_of_row(space: PlanSpace, row: Row, chip: Chipwise, goal: float) -> float:
     """The least batch time of the plans of a row on one chip, as far as it is below the goal."""
     job = space.job if chip.links == 0 else space.job.at_links(chip.links)
     # More replicas never need more memory.

@@ -24,7 +24,7 @@ from .layers import RunGraph, run_graph
 from .operators import Constants, Costs, constants_of
 from .passes import WorkSeconds
 from .plan_bounds import Chipwise, Spent, least_batches
-from .plan_classes import GraphParts, Space
+from .plan_classes import GraphParts, PlanSpace
 from .plans import plan_joules
 from .reading import cover, listed, only, require, whole
 from .stack import PAPER
@@ -35,7 +35,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class ModelConfiguration:
     """A graph, its recompute, stages of ZeRO and ranks that share out state, 0: all."""
 
     graph: int
@@ -90,12 +90,12 @@ class Model:
     job: Job
     constants: Constants
     graphs: tuple[RunGraph, ...]
-    ways: tuple[Configuration, ...]
+    ways: tuple[ModelConfiguration, ...]
     memories: tuple[int, ...]
     fan_out: int
     objective: Objective | None = None
     parts: list[GraphParts] = field(init=False)
-    spaces: dict[tuple[int, int], list[Space]] = field(default_factory=dict)
+    spaces: dict[tuple[int, int], list[PlanSpace]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.parts = [GraphParts(graph, self.job) for graph in self.graphs]
@@ -158,14 +158,14 @@ class Model:
         joules = plan_joules(graph, job, plan, layers.spent.layers, float(layers.spent.hbm[0]))
         return float(layers.spent.rates.value(np.array([seconds]), np.array([joules]))[0])
 
-    def _spaces(self, graph: int, memory: int) -> list[Space]:
+    def _spaces(self, graph: int, memory: int) -> list[PlanSpace]:
         """The configurations of one graph with a memory."""
         if (graph, memory) not in self.spaces:
             names, hbm_bytes = self.graphs[graph].names, float(self.memories[memory])
             spaces = []
             for way in (way for way in self.ways if way.graph == graph):
                 modes = tuple(range(len(names))) if way.recompute == "best" else (names.index(way.recompute),)
-                spaces.append(Space(self.parts[graph], modes, way.zeros, hbm_bytes, way.shard))
+                spaces.append(PlanSpace(self.parts[graph], modes, way.zeros, hbm_bytes, way.shard))
             self.spaces[graph, memory] = spaces
         return self.spaces[graph, memory]
 
@@ -197,7 +197,7 @@ class Model:
         return bounds
 
 
-def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Configuration]:
+def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[ModelConfiguration]:
     """The configurations that a problem lists."""
     ways = []
     for row in listed(table, "configurations"):
@@ -211,7 +211,7 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Co
         cover(shard == 0 or graph.group == 1, "state sharded over some ranks with expert parallelism")
         cover(bool(zeros) and recompute in ("best", *graph.names), f"recompute {recompute}")
         cover(not job.stack.arriving or zeros == (0,), "stages of ZeRO")
-        ways.append(Configuration(number, recompute, zeros, shard))
+        ways.append(ModelConfiguration(number, recompute, zeros, shard))
     require(bool(ways), "problem.json: a model has no configuration")
     return ways
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .graphs import Pass
 from .orders import led_to
-from .passes import Cut, Exchanging, TimedPass
+from .passes import CutCollective, Exchanging, TimedPass
 from .queues import Queues
 from .works import EXCHANGES, Operator
 
@@ -67,17 +67,17 @@ def _companions(own: Pass, edges: Edges, pieces: bool, weights: bool) -> dict[in
     return companions
 
 
-def _cuts(own: Pass, companions: Mapping[int, tuple[int, ...]], all_reduces: bool) -> list[Cut]:
+def _cuts(own: Pass, companions: Mapping[int, tuple[int, ...]], all_reduces: bool) -> list[CutCollective]:
     """The collectives that a stack cuts, each with its products."""
     cuts = []
     for place, products in companions.items():
         op = own.operators[place]
         if products and (all_reduces or op.kind != "all_reduce"):
-            cuts.append(Cut(place, op.size("group"), products))
+            cuts.append(CutCollective(place, op.size("group"), products))
     return cuts
 
 
-def _rings(own: Pass) -> list[Cut]:
+def _rings(own: Pass) -> list[CutCollective]:
     """Rings, each with the attention that reads what comes round."""
     rings = []
     for place, op in enumerate(own.operators):
@@ -87,7 +87,7 @@ def _rings(own: Pass) -> list[Cut]:
         for reader, other in enumerate(own.operators):
             if any(tensor in sent for tensor, _ in other.reads):
                 readers.append(reader)
-        rings.append(Cut(place, op.size("group"), tuple(readers), True))
+        rings.append(CutCollective(place, op.size("group"), tuple(readers), True))
     return rings
 
 
@@ -100,7 +100,7 @@ class _Units:
     edges: list[tuple[int, int]]
 
 
-def _units_of(count: int, edges: Edges, cuts: Sequence[Cut]) -> _Units:
+def _units_of(count: int, edges: Edges, cuts: Sequence[CutCollective]) -> _Units:
     """What is cut with what is beside it, and with all that lies between the two."""
     both_ways = list(edges)
     for cut in cuts:

@@ -59,7 +59,7 @@ class WorkSeconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutCollective:
     """A collective in ``pieces``, and the places of the products beside it; or a ring and its attention."""
 
     place: int
@@ -91,7 +91,7 @@ class TimedPass:
     links, ``placed``: of the rule icml24."""
 
     own: Pass
-    units: tuple[tuple[tuple[int, ...], tuple[Cut, ...]], ...]
+    units: tuple[tuple[tuple[int, ...], tuple[CutCollective, ...]], ...]
     beside: tuple[tuple[int, tuple[int, ...]], ...]
     host: float
     hides: Exchanging = Exchanging()

@@ -37,7 +37,7 @@ ROOM = 12_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class StageCut:
     """A stage of the table: from one closed set to another, and the numbers at which each mode fits."""
 
     before: int
@@ -55,8 +55,8 @@ class Cuts:
     job: Job
     modes: tuple[bool, bool]
     stages: tuple[Stage, ...]
-    firsts: tuple[Cut, ...]
-    inner: tuple[tuple[Cut, ...], ...]
+    firsts: tuple[StageCut, ...]
+    inner: tuple[tuple[StageCut, ...], ...]
     sizes: tuple[int, ...]
     unsplit: int
 
@@ -135,10 +135,10 @@ def cuts_of(found: Stages, job: Job, modes: tuple[bool, bool], hbm_bytes: float)
         plain = _last_number(held[0], job, most, hbm_bytes)
         again = _last_number(held[1], job, most, hbm_bytes) if modes[1] else 0
         fits.append((plain if modes[0] else min(plain, 1), again))
-    inner: list[list[Cut]] = [[] for _ in found.sizes]
+    inner: list[list[StageCut]] = [[] for _ in found.sizes]
     for at, to, number in found.rows:
         if max(fits[number]) > 0:
-            inner[at].append(Cut(at, to, number, *fits[number]))
+            inner[at].append(StageCut(at, to, number, *fits[number]))
     unsplit = 0 if graph.width == 1 else sum(not graph.layers[kind].sharded for kind in graph.calls)
     firsts, every = tuple(inner[-1]), tuple(map(tuple, inner))
     return Cuts(graph, job, modes, found.stages, firsts, every, found.sizes, unsplit)
@@ -204,7 +204,7 @@ def _seconds(cuts: Cuts, forward: Floats, backward: Floats) -> tuple[list[Floats
     return plain, [np.add(*stage_passes(stage, forward, backward, forward, link)) for stage in cuts.stages]
 
 
-def _spans(cut: Cut, most: int) -> Iterator[tuple[bool, int, int]]:
+def _spans(cut: StageCut, most: int) -> Iterator[tuple[bool, int, int]]:
     """(recomputes, first number, last number) of a cut, from number 2 on: plain, which is faster, where it fits."""
     if cut.plain_until >= 2:
         yield False, 2, min(cut.plain_until, most)

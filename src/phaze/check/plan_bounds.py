@@ -31,7 +31,7 @@ from .energy import Rates
 from .job import Job
 from .layer_costs import LayerJoules
 from .placements import least_batch
-from .plan_classes import Ends, Held, Row, Space
+from .plan_classes import Ends, FittingBlocks, PlanSpace, Row
 from .plan_graph import LayerSeconds
 from .plans import around_seconds, sent_seconds, stepped_parameters
 
@@ -67,13 +67,13 @@ class Spent:
         layers = LayerJoules(self.layers.both[:, index], self.layers.again[:, :, index])
         return Spent(layers, self.hbm[index], self.rates.taken(index))
 
-    def of_layers(self, space: Space) -> Floats:
+    def of_layers(self, space: PlanSpace) -> Floats:
         """Joules of a batch of all layers, nothing recomputed."""
         graph = space.graph
         often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
         return np.asarray(space.microbatches * graph.width * (often @ self.layers.both))
 
-    def of_row(self, space: Space, row: Row, held: Held) -> Floats:
+    def of_row(self, space: PlanSpace, row: Row, held: FittingBlocks) -> Floats:
         """Joules of a batch that no plan of a row undercuts."""
         graph, more = space.graph, [mode for mode in space.modes_of(row) if mode]
         kind, blocks = graph.calls[graph.block.index(True)], sum(graph.block)
@@ -90,7 +90,7 @@ class Spent:
         return np.asarray(self.of_layers(space) + space.microbatches * graph.width * again + update)
 
 
-Exact = Callable[[Space, Row, Chipwise, float], float]
+Exact = Callable[[PlanSpace, Row, Chipwise, float], float]
 """The least step time of the plans of a row on one chip, as far as it is below a goal."""
 
 
@@ -111,14 +111,14 @@ class _Costs:
     boundary: float
 
 
-def _transfers(space: Space, row: Row, job: Job, level: int) -> tuple[float, float, float]:
+def _transfers(space: PlanSpace, row: Row, job: Job, level: int) -> tuple[float, float, float]:
     """A pass of a microbatch over the boundary that crosses a level, over another one, and around the pipeline."""
     size = np.array([space.parts.carried if row.stages > 1 else 0.0])
     over = [row.family.chunks * float(sent_seconds(space.graph, job, across, size)[0]) for across in range(level + 1)]
     return over[level], min(over), around_seconds(space.graph, job, row.family, level, space.parts.around)
 
 
-def _recomputed(space: Space, row: Row, held: Held | None, times: LayerSeconds) -> Floats:
+def _recomputed(space: PlanSpace, row: Row, held: FittingBlocks | None, times: LayerSeconds) -> Floats:
     """The least that must be recomputed; nothing where it is not known what fits."""
     graph, modes = space.graph, space.modes_of(row)
     nothing = np.zeros(times.forward.shape[1])
@@ -137,7 +137,7 @@ def _recomputed(space: Space, row: Row, held: Held | None, times: LayerSeconds) 
     return np.asarray(max(0, sum(graph.block) - held.plain) * least)
 
 
-def _costs(space: Space, row: Row, held: Held | None, chips: Chipwise, level: int, ends: Ends) -> _Costs:
+def _costs(space: PlanSpace, row: Row, held: FittingBlocks | None, chips: Chipwise, level: int, ends: Ends) -> _Costs:
     """The costs of the plans of a row whose boundaries cross that level, and none beyond it; with nothing recomputed
     where it is not known what fits."""
     graph, job = space.graph, space.job if chips.links == 0 else space.job.at_links(chips.links)
@@ -180,7 +180,9 @@ def _floor(row: Row, costs: _Costs) -> Floats:
     return np.asarray(laps * pace + share * costs.filled + costs.ends)
 
 
-def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, goal: Floats) -> NDArray[np.bool_]:
+def _closed(
+    space: PlanSpace, row: Row, held: FittingBlocks, chips: Chipwise, costs: _Costs, goal: Floats
+) -> NDArray[np.bool_]:
     """Chips on which no plan of a row beats the goal."""
     laps, chunks, blocks = row.family.laps(row.rounds), row.family.chunks, sum(space.graph.block)
     if row.stages == 1 or laps == 0 or not space.parts.simple:
@@ -207,7 +209,7 @@ def _closed(space: Space, row: Row, held: Held, chips: Chipwise, costs: _Costs, 
 
 
 def least_batches(
-    spaces: Sequence[Space], chips: Chipwise, goal: Floats, known: Floats, sharp: bool, exact: Exact | None = None
+    spaces: Sequence[PlanSpace], chips: Chipwise, goal: Floats, known: Floats, sharp: bool, exact: Exact | None = None
 ) -> Floats:
     """What no plan of each configuration undercuts, [configurations, chips], as far as it is below the goal;
     ``sharp``: stages of equal blocks, too; ``exact``: their plans, on one chip at a time."""
@@ -242,7 +244,7 @@ def least_batches(
     return found
 
 
-def _valued(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None) -> Floats:
+def _valued(space: PlanSpace, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None) -> Floats:
     """What no plan of a row undercuts on every chip: seconds, or where more counts its value."""
     spent = chips.spent
     held = None if spent is None else space.what_fits(row)
@@ -255,7 +257,9 @@ def _valued(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, 
     return np.where(seconds >= limit, np.maximum(value, goal), value)
 
 
-def row_bound(space: Space, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None = None) -> Floats:
+def row_bound(
+    space: PlanSpace, row: Row, chips: Chipwise, goal: Floats, sharp: bool, exact: Exact | None = None
+) -> Floats:
     """What no plan of a row undercuts on every chip."""
     by_level, found = space.end(row, chips.links), np.full(len(goal), np.inf)
     for level, ends in by_level.items():

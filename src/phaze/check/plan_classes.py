@@ -49,7 +49,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FittingBlocks:
     """What fits in a row, whatever the chip: by stage number from the end and mode the most blocks, -1 for none at
     all; ``plain``: blocks that fit without recomputing."""
 
@@ -124,7 +124,7 @@ class GraphParts:
 
 
 @dataclass(slots=True)
-class Space:
+class PlanSpace:
     """The rows of one configuration of a model: its modes of recompute, its stages of ZeRO, a memory."""
 
     parts: GraphParts
@@ -132,7 +132,7 @@ class Space:
     zeros: tuple[int, ...]
     hbm_bytes: float
     shard: int = 0
-    held: dict[Row, Held | None] = field(default_factory=dict)
+    held: dict[Row, FittingBlocks | None] = field(default_factory=dict)
     ends: dict[tuple[object, ...], dict[int, Ends]] = field(default_factory=dict)
     _cuts: Cuts | None = None
 
@@ -187,13 +187,13 @@ class Space:
         degrees = graph.context, graph.group, self.shard
         return Shape(graph.tensor, row.stages, data, order, row.family, row.zero, *degrees)
 
-    def what_fits(self, row: Row) -> Held | None:
+    def what_fits(self, row: Row) -> FittingBlocks | None:
         """The most blocks by stage number and mode; None where nothing fits."""
         if row not in self.held:
             self.held[row] = self._fitting(row) if self.modes_of(row) else None
         return self.held[row]
 
-    def _fitting(self, row: Row) -> Held | None:
+    def _fitting(self, row: Row) -> FittingBlocks | None:
         graph, room, modes = self.graph, self.job.room(self.hbm_bytes), self.modes_of(row)
         shape, count = self.shape(row, row.most, "data"), len(graph.calls)
         if row.stages == 1:
@@ -201,9 +201,9 @@ class Space:
             every = [stage_bytes(graph, self.job, range(count), mode) for mode in modes]
             need = [own.needed(self.job, shape, flying) for own in every]
             fits = np.where(np.array(need) <= room, sum(graph.block), -1)
-            return Held(fits[None, :], int(fits.max())) if (fits >= 0).any() else None
+            return FittingBlocks(fits[None, :], int(fits.max())) if (fits >= 0).any() else None
         if not self.parts.simple:
-            return Held(np.full((row.stages, len(modes)), count), count)
+            return FittingBlocks(np.full((row.stages, len(modes)), count), count)
         v, numbers = row.family.chunks, np.arange(1, row.stages + 1)
         flying_at = np.array([row.family.flying(row.rounds, int(number), row.stages) for number in numbers])[:, None]
         found = np.full((row.stages, len(modes)), -1)
@@ -220,7 +220,7 @@ class Space:
         if (most < 0).any() or int(most.sum()) < sum(graph.block):
             return None
         plain = int(np.maximum(found[:, modes.index(0)], 0).sum()) if 0 in modes else 0
-        return Held(found, plain)
+        return FittingBlocks(found, plain)
 
     def end(self, row: Row, links: float) -> dict[int, Ends]:
         """The least ends over all replicas of a row by the outermost level that its boundaries cross, on a network with
