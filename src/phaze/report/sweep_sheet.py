@@ -141,8 +141,7 @@ def _points(document: Mapping[str, Any], pages: Mapping[int, str]) -> Table:
     several = len(_feasible(document)[0]["models"]) > 1
     rows: list[Sequence[Cell]] = []
     for index, point in enumerate(document["points"]):
-        text, cluster = _point_text(point, unit), str(point.get("cluster") or "")
-        text = f"{text} ({cluster})" if "enlarged" in cluster else text
+        text = _point_text(point, unit)
         value: Cell = Link(text, pages[index]) if index in pages else Number(text, float(point["value"]))
         if point["chip"] is None:
             rows.append((value, "", str(point["problem"]), *([""] * (4 if several else 3))))
@@ -156,11 +155,23 @@ def _points(document: Mapping[str, Any], pages: Mapping[int, str]) -> Table:
     return Table(columns, rows, "Points", texts=5 if several else 4)
 
 
+def _enlarged_clusters(document: Mapping[str, Any]) -> list[Section]:
+    """Points whose devices exceed a bundled cluster, which is then larger than it was published."""
+    unit = axis_of(str(document["over"]))[1]
+    lines = []
+    for point in document["points"]:
+        cluster = str(point.get("cluster") or "")
+        if "enlarged" in cluster:
+            lines.append(f"{_point_text(point, unit)}: {cluster}")
+    return [Notes(lines)] if lines else []
+
+
 def sweep_sections(document: Mapping[str, Any], folder: str = "", pages: Mapping[int, str] = NO_PAGES) -> list[Section]:
     """A ``phaze.sweep/1`` document; ``pages`` are those of its points that were made, by number, and ``folder`` is
     where the sweep and its page lie."""
     places = [f"The sweep: {folder}", f"Its page: {Path(folder) / 'sweep.html'}"]
-    return [_curve(document), _points(document, pages), *([Notes(places, verbatim=True)] if folder else [])]
+    where = [Notes(places, verbatim=True)] if folder else []
+    return [_curve(document), _points(document, pages), *_enlarged_clusters(document), *where]
 
 
 def sweep_page(document: Mapping[str, Any], pages: Mapping[int, str] = NO_PAGES) -> str:
