@@ -56,8 +56,10 @@ def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: Flo
 
 
 def _each(cut_s: Floats | float, like: Floats) -> Floats:
-    """A cut for each chip."""
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(cut_s, np.float64), like.shape))
+    """A cut for each chip, read only: kernels are shipped for that."""
+    cuts = np.full(like.shape, cut_s, np.float64)
+    cuts.setflags(write=False)
+    return cuts
 
 
 def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: Floats | float) -> Floats:
