@@ -35,8 +35,8 @@ def product_energy(p: Product, cost: ProductCost, chip: Chip) -> ProductEnergy:
     volts = float(node.voltage.at(clock_hz))
     square = volts * volts
     held_j = float(energy.core_buffer_j_per_byte(clusters.operand_bytes))
-    inside_j = held_j + energy.edge_j + energy.wire_j * sqrt(areas.clusters / chip.built.clusters[0]) / 2.0
-    across_j = held_j + energy.wire_j * sqrt(areas.total) / 2.0
+    inside_j = held_j + energy.edge_j + node.wire_j * sqrt(areas.clusters / chip.built.clusters[0]) / 2.0
+    across_j = held_j + node.wire_j * sqrt(areas.total) / 2.0
     read = float(edge_bytes(columns_of([chip]))[0])
     share = read / (2 * clusters.arrays * (clusters.rows + clusters.columns))
     return ProductEnergy(

@@ -23,7 +23,7 @@ from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import DATASHEET, IDEAL
 from phaze.hardware.columns import columns_of
 from phaze.hardware.library import load_chip, load_core_chip
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import load_technology
 from tests.hardware.chips import areas_in
 
 KIB = 1024

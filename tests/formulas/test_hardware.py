@@ -14,8 +14,7 @@ from phaze.hardware.clocked import clocked, full_rate_power
 from phaze.hardware.library import load_cluster_chip, load_core_chip
 from phaze.hardware.manufacturing import die_yield, dies_per_wafer
 from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms
-from phaze.hardware.technology import Technology
-from phaze.hardware.technology_files import load_node, load_technology
+from phaze.hardware.technology import Technology, load_node, load_technology
 from tests.formulas.stated import DOCS, evaluate, formulas
 from tests.hardware.chips import areas_in
 

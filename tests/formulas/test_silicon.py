@@ -71,7 +71,7 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
         "control of a lane": table.control_lane_mm2, "control of a cluster": table.control_cluster_mm2,
         "control of an array": table.control_array_mm2, "sites": round(on_die(float(chip.hbm.stacks), built.hbm)),
         "stack": interfaces.stack_mm2,
-        "lane rate": chip.links.lane_bytes_per_s or table.lane_bytes_per_s, "host lanes": table.host_lanes,
+        "lane rate": chip.links.lane_bytes_per_s or node.lane_bytes_per_s, "host lanes": table.host_lanes,
         "serdes": interfaces.lane_mm2, "area of a byte/s": interfaces.link_mm2_per_byte_per_s,
         "uncore": table.uncore_mm2, "wire area": table.network_mm2,
         "sram": lambda size: float(table.core_buffer.at(size)),
@@ -97,7 +97,7 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
         return float(energy.buffer.at(size) if size == shared else energy.core_buffer_j_per_byte(size))
 
     names = _sizes(chip, node) | {
-        "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": energy.wire_j, "lane": energy.lane_j, "buffer": buffer,
+        "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": node.wire_j, "lane": energy.lane_j, "buffer": buffer,
         "cluster area": areas.clusters / chip.built.clusters[0], "leakage": energy.static_w_per_mm2,
         "stack_w": energy.stack_w, "link_j": energy.link_j_per_byte, "hbm_j": energy.hbm_j_per_byte,
         "activity": energy.hbm_activity, "G": shared,

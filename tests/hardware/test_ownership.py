@@ -15,8 +15,7 @@ from phaze.hardware.converted import as_cores
 from phaze.hardware.library import load_chip
 from phaze.hardware.manufacturing import die_yield, dies_per_wafer
 from phaze.hardware.ownership import OF_THE_FILE, Terms, load_terms
-from phaze.hardware.technology import Technology
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import Technology, load_technology
 from phaze.values import replace
 from tests.hardware.chips import areas_in
 

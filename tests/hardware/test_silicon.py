@@ -21,8 +21,7 @@ from phaze.hardware.library import cluster_chip_names, load_cluster_chip, read_c
 from phaze.hardware.manufacturing import Manufacturing, links_usd, manufacturing_of
 from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.power import accepted, clock_power, held_clocks, power_at
-from phaze.hardware.technology import Technology
-from phaze.hardware.technology_files import load_node, node_names
+from phaze.hardware.technology import Technology, load_node, node_names
 
 KIB, MIB = 2**10, 2**20
 NODES = {name: load_node(name) for name in ("n22", "n12", "n7", "n5", "n3")}

@@ -16,8 +16,8 @@ from phaze.hardware.clocked import full_rate_power
 from phaze.hardware.columns import columns_of
 from phaze.hardware.dies import compare_areas, compare_powers
 from phaze.hardware.library import load_chip, load_core_chip
-from phaze.hardware.technology import Curve
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import load_technology
+from phaze.hardware.technology_tables import Curve, EnergyCurve
 from tests.hardware.chips import areas_in
 
 PRESETS = Path(__file__).parents[2] / "src" / "phaze" / "hardware" / "presets"
@@ -130,8 +130,8 @@ def _numbers(table: dict[str, object], prefix: str) -> list[str]:
 
 
 def test_a_curve_must_rise() -> None:
-    with pytest.raises(InputError, match="rise"):
-        Curve((1.0, 2.0), (3.0, 2.0), through_origin=True)
+    with pytest.raises(InputError, match="in rising order"):
+        documents.check(Curve, {"sizes": [1, 2], "values": [3.0, 2.0]}, "curve")
 
 
 sizes = st.floats(1, 2**40)
@@ -176,7 +176,7 @@ def test_power_is_the_sum_of_its_formula() -> None:
 
 
 def test_a_curve_goes_on_beyond_its_last_point_as_between_its_last_two() -> None:
-    curve = Curve((10.0, 20.0, 40.0), (1.0, 3.0, 4.0), through_origin=True)
+    curve = documents.check(Curve, {"sizes": [10, 20, 40], "values": [1.0, 3.0, 4.0]}, "curve")
     assert curve.at([5.0, 10.0, 15.0, 30.0, 40.0, 60.0]).tolist() == pytest.approx([0.5, 1.0, 2.0, 3.5, 4.0, 5.0])
-    flat = Curve((10.0, 20.0), (1.0, 3.0), through_origin=False)
-    assert flat.at([5.0, 25.0]).tolist() == pytest.approx([1.0, 4.0])
+    flat = documents.check(EnergyCurve, {"sizes": [10, 20], "values": [1.0, 3.0]}, "curve")
+    assert flat.at([5.0, 25.0]).tolist() == pytest.approx([1.0e-12, 4.0e-12], rel=1e-9, abs=0.0)

@@ -6,7 +6,7 @@ import pytest
 from phaze.cost.chip_set import core_set
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import load_technology
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.rules import Mode

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import load_technology
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from phaze import documents
 from phaze.errors import InputError
 from phaze.hardware.library import load_chip
-from phaze.hardware.technology_files import load_technology
+from phaze.hardware.technology import load_technology
 from phaze.search.axes import RangeTable
 from phaze.search.chips import enumerate_space
 from phaze.search.space import Space

@@ -20,7 +20,7 @@ from typing import Any
 from examples.paper.cases import Question
 from examples.paper.joint.process import Interface, technology_of, without_area
 from phaze.documents import parse
-from phaze.hardware.technology_files import load_node
+from phaze.hardware.technology import load_node
 from phaze.hardware.write import toml_text
 
 HERE = Path(__file__).parent

@@ -218,7 +218,7 @@ def technologies(
     from phaze.hardware.technologies import technologies_named
 
     found = bundled_technologies() if name is None else technologies_named(name)
-    documents: list[dict[str, Any]] = [{"schema": one.schema, **plain_value(one)} for one in found]
+    documents: list[dict[str, Any]] = [{"schema": one.schema_, **plain_value(one)} for one in found]
     if name is None:
         return Answer({"technologies": documents}, sheet(SHEET, "processes_sections", found))
     whole = [{**row, "notes": one.notes, "sources": dict(one.sources)}

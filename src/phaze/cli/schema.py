@@ -24,7 +24,7 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.dies import DIE
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.stack import STACK
-    from phaze.hardware.technology_files import NODE, TECHNOLOGY
+    from phaze.hardware.technology import NODE, TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
     from phaze.search.space_file import CLUSTER_SPACE, SPACE

@@ -106,7 +106,7 @@ def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> Pric
     clusters, energy = chips.columns, node.energy
     volts_squared = node.voltage.at(chips.running_hz(constants)) ** 2
     operand_j = energy.core_buffer_j_per_byte(clusters.operand_bytes)
-    across_j = operand_j + energy.wire_j * np.sqrt(chips.area_mm2) / 2.0
+    across_j = operand_j + node.wire_j * np.sqrt(chips.area_mm2) / 2.0
     return Prices(
         volts_squared=volts_squared,
         mac_j=energy.mac_j,
@@ -114,7 +114,7 @@ def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> Pric
         hbm_j=energy.hbm_j_per_byte,
         buffers=volts_squared,
         edge_share=edge_bytes(clusters) / (2.0 * clusters.arrays * (clusters.rows + clusters.columns)),
-        edge=operand_j + energy.edge_j + energy.wire_j * np.sqrt(chips.cluster_mm2) / 2.0,
+        edge=operand_j + energy.edge_j + node.wire_j * np.sqrt(chips.cluster_mm2) / 2.0,
         fill=across_j,
         port_fills=True,
         vector_j=2.0 * energy.core_buffer_j_per_byte(clusters.register_bytes) + across_j,

@@ -8,11 +8,13 @@ In each direction a change of 10 % is tried, then of 5 % if that changed the chi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from phaze.explain.changed_space import Winner, best_of_changed
 from phaze.explain.question import Question, gain
-from phaze.hardware.technology import InterfaceAreas, Technology
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_tables import InterfaceAreas
+from phaze.values import replace
 
 FIRST, NEARER, FURTHER = 0.10, 0.05, 0.25
 
@@ -32,7 +34,7 @@ def _energy(name: str) -> Callable[[Technology, float], Technology]:
 
 
 def _sram(node: Technology, factor: float) -> Technology:
-    curves = {name: getattr(node.area, name).scaled(factor) for name in ("core_buffer", "scratchpad", "cache")}
+    curves = {name: getattr(node.area, name).scaled(factor) for name in ("sram", "cache")}
     return replace(node, area=replace(node.area, **curves))
 
 
@@ -62,7 +64,7 @@ CONSTANTS = (
     Constant("HBM interface area", "the A100's die photo", _interfaces),
     Constant("energy of a MAC", "0.84 pJ at n7, chosen after seeing TPU v4, H100 and B200", _energy("mac_j")),
     Constant("energy at an array's edge", "fitted: what an A100 holds at 400 W", _energy("edge_j")),
-    Constant("leakage", "derived: an idle A100", _energy("static_w_per_mm2")),
+    Constant("leakage", "derived: an idle A100", _energy("leakage_w_per_mm2")),
 )  # fmt: skip
 
 

@@ -30,7 +30,8 @@ from numpy.typing import ArrayLike
 
 from phaze.hardware.chip_parts import Built
 from phaze.hardware.columns import ChipColumns, Floats
-from phaze.hardware.technology import AreaTable, Technology
+from phaze.hardware.technology import Technology
+from phaze.hardware.technology_tables import AreaTable
 
 STACK_EDGE_MM = 10.5
 """Die edge of an HBM stack: about 11 mm wide (recalled); 10.5 gives the 6 sites of GA100 and the 4 of Aldebaran."""

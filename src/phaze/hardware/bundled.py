@@ -22,16 +22,22 @@ def preset_names(kind: str) -> tuple[str, ...]:
     return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
 
 
-def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
-    """The file of ``kind`` that ``text`` names or leads to, checked."""
+def keys_of(kind: str, text: str, reader: Reader = read_text, noun: str = "") -> tuple[Mapping[str, Any], str]:
+    """The keys of the file of ``kind`` that ``text`` names or leads to, and where it lies; ``noun``: what errors call
+    it."""
     if is_path(text):
         raw, where = reader(text)
-        found = documents.parse(raw, documents.notation_of(text, raw), where)
-        return documents.check(model, found, where)
+        return documents.parse(raw, documents.notation_of(text, raw), where), where
     if text not in preset_names(kind):
-        raise unknown_name("", kind.removesuffix("s"), text, preset_names(kind))
+        raise unknown_name("", noun or kind.removesuffix("s"), text, preset_names(kind))
     where = f"presets/{kind}/{text}.toml"
-    return documents.check(model, bundled(where), where)
+    return bundled(where), where
+
+
+def read(model: type[M], kind: str, text: str, reader: Reader = read_text) -> M:
+    """The file of ``kind`` that ``text`` names or leads to, checked."""
+    keys, where = keys_of(kind, text, reader)
+    return documents.check(model, keys, where)
 
 
 @cache

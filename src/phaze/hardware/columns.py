@@ -67,7 +67,7 @@ def _row(chip: Chip) -> tuple[float, ...]:
     clock, lane = chip.rated_hz or chip.clock_hz, inf
     if chip.of_clusters:
         # Without a process nothing is known of its SerDes, and so of its area.
-        lane = nan if chip.process is None else chip.process.area.lane_bytes_per_s
+        lane = nan if chip.process is None else chip.process.lane_bytes_per_s
     return (
         clusters.count, on_die(clusters.count, chip.built.clusters), clusters.arrays, clusters.rows, clusters.columns,
         vectors.count, on_die(vectors.count, chip.built.clusters), vectors.lanes,

@@ -16,7 +16,7 @@ from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.cluster_chip_file import SCHEMA, ClusterChipFile
 from phaze.hardware.converted import as_clusters
 from phaze.hardware.stack import Stack, require_built, with_new_names
-from phaze.hardware.technology_files import load_node, load_technology, node_names
+from phaze.hardware.technology import load_node, load_technology, node_names
 from phaze.values import replace
 
 CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")

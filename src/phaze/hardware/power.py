@@ -98,8 +98,8 @@ def cycle_energy(chips: ChipColumns, technology: Technology, areas: Areas[Floats
     """Joules a cycle of a large product."""
     energy = technology.energy
     buffer_j = energy.core_buffer_j_per_byte(chips.operand_bytes)
-    inside_j = energy.wire_j * np.sqrt(areas.clusters / chips.built) / 2.0
-    across_j = buffer_j + energy.wire_j * np.sqrt(areas.total) / 2.0
+    inside_j = technology.wire_j * np.sqrt(areas.clusters / chips.built) / 2.0
+    across_j = buffer_j + technology.wire_j * np.sqrt(areas.total) / 2.0
     tile = np.maximum(np.floor(chips.register_bytes / 2.0) / 8.0, chips.macs)
     delivered = chips.clusters * np.minimum(chips.port, 4.0 * chips.macs / np.sqrt(tile))
     sharing = np.minimum(MOST_SHARING, np.sqrt(np.minimum(chips.fan_out, chips.clusters)))
@@ -117,7 +117,7 @@ def clock_power(chips: ChipColumns, technology: Technology, areas: Areas[Floats]
     energy, rate = technology.energy, chips.hbm_bytes_per_s
     idle = energy.static_w_per_mm2 * areas.total + chips.stacks * energy.stack_w
     idle = idle + chips.link_bytes_per_s * energy.link_j_per_byte
-    across_j = energy.core_buffer_j_per_byte(chips.operand_bytes) + energy.wire_j * np.sqrt(areas.total) / 2.0
+    across_j = energy.core_buffer_j_per_byte(chips.operand_bytes) + technology.wire_j * np.sqrt(areas.total) / 2.0
     streamed_j = energy.hbm_j_per_byte + energy.buffer.at(chips.global_bytes) + across_j
     lane_j = energy.lane_j + 3.0 * OPERAND_BYTES * energy.core_buffer_j_per_byte(chips.register_bytes)
     return ClockPower(

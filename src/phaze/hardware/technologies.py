@@ -8,15 +8,15 @@ from phaze.documents import Reader
 from phaze.errors import unknown_name
 from phaze.files import is_path, read_text
 from phaze.hardware.bundled import preset_names
-from phaze.hardware.technology import Technology
-from phaze.hardware.technology_files import (
+from phaze.hardware.technology import (
+    CORES,
     NODE,
-    NodeFile,
-    TechnologyFile,
+    CoreTechnology,
+    Technology,
     load_node,
     load_technology,
+    node_in,
     node_names,
-    technology_in,
 )
 
 MIB = 2**20
@@ -50,7 +50,7 @@ def _cluster_rows(technology: Technology) -> list[tuple[str, str]]:
     parts = (area.control_cluster_mm2, area.control_array_mm2, area.control_lane_mm2)
     control = ", ".join(f"{mm2 * 1e6:,.0f}" for mm2 in parts)
     sram, stored = float(area.scratchpad.at(MIB)), float(energy.buffer.at(MIB)) * 1e12
-    network, wire = area.network_mm2 * 1e6, energy.wire_j * 1e12
+    network, wire = area.network_mm2 * 1e6, technology.wire_j * 1e12
     reference, most = volts.reference_hz / 1e9, volts.most_hz / 1e9
     return [
         ("MAC unit", f"{area.mac_mm2 * 1e6:,.1f} um2, {energy.mac_j * 1e12:.3f} pJ"),
@@ -61,7 +61,7 @@ def _cluster_rows(technology: Technology) -> list[tuple[str, str]]:
         ("1 MiB of cache", f"{float(area.cache.at(MIB)):.2f} mm2"),
         ("network", f"{network:,.0f} um2 a byte/cycle and mm, {wire:.2f} pJ a byte and mm"),
         ("HBM", f"{area.ga100.stack_mm2:.1f} mm2 a stack, {energy.hbm_j_per_byte * 1e12:.1f} pJ a byte"),
-        ("links", f"{area.ga100.lane_mm2:.3f} mm2 a lane of {8 * area.lane_bytes_per_s / 1e9:g} Gb/s"),
+        ("links", f"{area.ga100.lane_mm2:.3f} mm2 a lane of {8 * technology.lane_bytes_per_s / 1e9:g} Gb/s"),
         ("uncore", f"{area.uncore_mm2:.0f} mm2 a die"),
         ("leakage", f"{energy.static_w_per_mm2:.4f} W a mm2"),
         ("voltage", f"1 at {reference:.2f} GHz, {volts.least:g} to {volts.most:g}; at most {most:.2f} GHz"),
@@ -70,8 +70,7 @@ def _cluster_rows(technology: Technology) -> list[tuple[str, str]]:
 
 def technologies() -> tuple[Technology, ...]:
     """Every bundled technology, those of chips of cores first."""
-    cores = [load_technology(name) for name in preset_names("technologies")]
-    return (*cores, *map(load_node, node_names()))
+    return (*map(load_technology, preset_names(CORES)), *map(load_node, node_names()))
 
 
 def technologies_named(text: str, reader: Reader = read_text) -> tuple[Technology, ...]:
@@ -80,9 +79,10 @@ def technologies_named(text: str, reader: Reader = read_text) -> tuple[Technolog
         raw, where = reader(text)
         document = documents.parse(raw, documents.notation_of(text, raw), where)
         if document.get("schema") == NODE.name:
-            return (technology_in(documents.check(NodeFile, document, where)),)
-        return (technology_in(documents.check(TechnologyFile, document, where)),)
-    named = tuple(technology for technology in technologies() if technology.name == text)
+            return (node_in(document, where),)
+        return (documents.check(CoreTechnology, document, where),)
+    bundled = technologies()
+    named = tuple(technology for technology in bundled if technology.name == text)
     if not named:
-        raise unknown_name("", "technology", text, sorted({technology.name for technology in technologies()}))
+        raise unknown_name("", "technology", text, sorted({technology.name for technology in bundled}))
     return named

@@ -1,10 +1,9 @@
-"""A process technology: areas, energies, voltage over the clock, and wafers, as one table of coefficients.
+"""A process technology: areas, energies, voltage over the clock, and wafers, with a source for every number.
 
-:mod:`phaze.hardware.area` and :mod:`phaze.hardware.power` say what each stands for; one that a model of area does not
-know is zero. ``phaze.technology/1`` (the paper's areas among them) has no voltage and states the share of its full rate
-that a chip holds at its design power; ``phaze.technology/2`` has a voltage, and a power limit sets the clock.
-
-A node in full times four factors is another one (:func:`scaled`):
+:mod:`phaze.hardware.area` and :mod:`phaze.hardware.power` say what each stands for. ``phaze.technology/1`` (the paper's
+areas among them) has no voltage and states the share of its full rate that a chip holds at its design power;
+``phaze.technology/2`` has a voltage, and a power limit sets the clock. A file of version 2 gives a process in full, or
+as another one (``base``) times four factors (:meth:`Node.scaled`):
 
     logic    multiply-accumulate units, lanes, control, network, half of the uncore
     sram     operand buffers, registers, global buffer, caches
@@ -13,130 +12,36 @@ A node in full times four factors is another one (:func:`scaled`):
 
 Voltage over the clock, of the voltage at the reference clock: V(f) = max(least, 1 + slope (f / reference - 1)), which
 ends at ``most``: no part of the node runs beyond that clock (:attr:`Voltage.most_hz`).
-
-Memory areas and energies are curves over the size: straight lines between the points, areas through the origin below
-the first, the last slope beyond the last. All are non-decreasing, so a chip with more of anything is never smaller.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
-from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
+from numpy.typing import ArrayLike
+from pydantic import ConfigDict, Field, model_validator
 
-from phaze.documents import Document, Hertz, NonNegative, Positive
-from phaze.errors import InputError
-from phaze.values import FrozenTable
+from phaze import documents
+from phaze.documents import BytesPerSecond, Document, Format, Hertz, NonNegative, Positive, Reader
+from phaze.errors import InputError, unknown_name
+from phaze.files import read_text
+from phaze.hardware.bundled import bundled, keys_of, preset_names
+from phaze.hardware.keys import Name, Sources, Text
+from phaze.hardware.technology_tables import (
+    Array,
+    CoreAreas,
+    CoreEnergies,
+    PartAreas,
+    PartEnergies,
+    Pj,
+)
+from phaze.values import FrozenTable, replace
 
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A non-decreasing figure over the size of a memory, given at some sizes."""
-
-    sizes_bytes: tuple[float, ...]
-    values: tuple[float, ...]
-    through_origin: bool
-
-    def __post_init__(self) -> None:
-        pairs = list(zip(self.sizes_bytes, self.values, strict=True))
-        if len(pairs) < 2 or any(a[0] >= b[0] or a[1] > b[1] for a, b in pairwise(pairs)):
-            raise InputError("curve", "the sizes or values do not rise", "give at least two points in rising order")
-
-    def at(self, size_bytes: ArrayLike) -> Array:
-        """The figure at each size."""
-        size = np.asarray(size_bytes, dtype=np.float64)
-        sizes, values = np.array(self.sizes_bytes), np.array(self.values)
-        figure: Array = np.asarray(np.interp(size, sizes, values))
-        if self.through_origin and (small := size < sizes[0]).any():
-            figure = np.where(small, values[0] * size / sizes[0], figure)
-        if (large := size > sizes[-1]).any():
-            slope = (values[-1] - values[-2]) / (sizes[-1] - sizes[-2])
-            figure = np.where(large, values[-2] + slope * (size - sizes[-2]), figure)
-        return figure
-
-    def scaled(self, factor: float) -> "Curve":
-        """The same curve with every value times ``factor``."""
-        return Curve(self.sizes_bytes, tuple(value * factor for value in self.values), self.through_origin)
-
-
-@dataclass(frozen=True, slots=True)
-class InterfaceAreas:
-    """HBM PHY and controller of a stack, SerDes of a lane pair or of a byte/s, as one maker's die photo shows them."""
-
-    stack_mm2: float = 0.0
-    lane_mm2: float = 0.0
-    link_mm2_per_byte_per_s: float = 0.0
-
-    def scaled(self, factor: float) -> "InterfaceAreas":
-        """Each times ``factor``."""
-        return InterfaceAreas(*(getattr(self, each.name) * factor for each in fields(self)))
-
-
-@dataclass(frozen=True, slots=True)
-class AreaTable:
-    """Areas in mm2: of a unit, a byte/s, a byte a cycle, a byte a cycle and mm of distance; curves over bytes.
-
-    ``control_cluster_mm2`` is that of a cluster's lanes, or of a vector core that stands alone. Registers of at most
-    ``register_file_bytes`` are a register file with twice the ports of a memory. ``shared_cluster``: lanes and arrays
-    are one cluster, whose buffers are summed before they are counted.
-    """
-
-    mac_mm2: float
-    lane_mm2: float
-    control_cluster_mm2: float
-    core_buffer: Curve
-    scratchpad: Curve
-    cache: Curve
-    support_mm2: float = 0.0
-    control_lane_mm2: float = 0.0
-    control_array_mm2: float = 0.0
-    register_file_bytes: int = 0
-    shared_cluster: bool = False
-    network_mm2: float = 0.0
-    network_mm2_per_byte_per_cycle: float = 0.0
-    hbm_mm2_per_byte_per_s: float = 0.0
-    link_mm2_per_byte_per_s: float = 0.0
-    ga100: InterfaceAreas = InterfaceAreas()
-    aldebaran: InterfaceAreas = InterfaceAreas()
-    host_lanes: int = 0
-    lane_bytes_per_s: float = float("inf")
-    uncore_mm2: float = 0.0
-    other_share: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class EnergyTable:
-    """Energies: joules an operation or a byte, at the reference voltage; watts that are drawn at any clock.
-
-    ``buffer`` is joules a byte over the size of a memory that is accessed as a whole, as the global buffer is. A buffer
-    inside a core or cluster lies in banks of at most ``core_bank_bytes`` beside the units they feed. ``edge_j``: a byte
-    between operand buffer and array edge, beside the buffer's own. ``wire_j``: a byte and mm. ``hbm_activity``: of its
-    bandwidth while a large product runs. ``design_activity``: the share of its full rate that a chip holds at its
-    design power; None where a power limit sets the clock.
-    """
-
-    mac_j: float
-    lane_j: float
-    buffer: Curve
-    core_bank_bytes: int
-    hbm_j_per_byte: float
-    link_j_per_byte: float
-    static_w_per_mm2: float
-    design_activity: float | None = None
-    edge_j: float = 0.0
-    wire_j: float = 0.0
-    stack_w: float = 0.0
-    hbm_activity: float = 1.0
-
-    def core_buffer_j_per_byte(self, size_bytes: ArrayLike) -> Array:
-        """Energy a byte of a buffer of each size inside a core or cluster."""
-        return self.buffer.at(np.minimum(np.asarray(size_bytes, dtype=np.float64), self.core_bank_bytes))
+CORES, NODES = "technologies", "silicon/technologies"
+"""Where processes lie: those of chips of cores, and those whose power limit sets the clock."""
+LOGIC = (
+    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2", "control_array_mm2", "network_mm2",
+)  # fmt: skip
 
 
 class Voltage(Document):
@@ -174,73 +79,6 @@ class Fab(Document):
     materials_kgco2e_per_cm2: NonNegative
 
 
-# The keys of tables in documents of each format, and the fields of those that are called otherwise here.
-AREAS_1 = (
-    "mac_mm2", "lane_mm2", "vector_control_mm2", "core_buffer", "scratchpad", "cache",
-    "network_mm2_per_byte_per_cycle", "hbm_mm2_per_byte_per_s", "link_mm2_per_byte_per_s", "other_share",
-)  # fmt: skip
-AREAS_2 = (
-    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2", "control_array_mm2",
-    "network_mm2", "uncore_mm2", "sram", "cache", "ga100", "aldebaran", "host_lanes", "lane_bytes_per_s",
-)  # fmt: skip
-ENERGIES_1 = (
-    "mac_j", "lane_j", "buffer", "core_bank_bytes", "hbm_j_per_byte", "link_j_per_byte", "static_w_per_mm2",
-    "design_activity",
-)  # fmt: skip
-ENERGIES_2 = (
-    "mac_j", "edge_j", "lane_j", "buffer", "core_bank_bytes", "wire_j", "hbm_j_per_byte", "link_j_per_byte",
-    "leakage_w_per_mm2", "stack_w", "hbm_activity",
-)  # fmt: skip
-FIELD_OF: Mapping[str, str] = MappingProxyType(
-    {
-        "vector_control_mm2": "control_cluster_mm2",
-        "sram": "core_buffer",
-        "leakage_w_per_mm2": "static_w_per_mm2",
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Technology:
-    """One process."""
-
-    name: str
-    title: str
-    area: AreaTable
-    energy: EnergyTable
-    fab: Fab
-    voltage: Voltage = CONSTANT_VOLTAGE
-    notes: str | None = field(default=None, compare=False)
-    sources: Mapping[str, str] = field(default_factory=FrozenTable, compare=False)
-
-    @property
-    def schema(self) -> str:
-        """The format that it was read from."""
-        return "phaze.technology/2" if self.sets_clock else "phaze.technology/1"
-
-    @property
-    def sets_clock(self) -> bool:
-        """Whether a power limit sets the clock of its chips (``phaze.technology/2``)."""
-        return self.energy.design_activity is None
-
-    @property
-    def sent_j_per_byte(self) -> float:
-        """What a byte that is sent takes beside idle power: nothing where SerDes never sleep and are drawn always."""
-        return 0.0 if self.sets_clock else self.energy.link_j_per_byte
-
-    def as_read(self) -> dict[str, Any]:
-        """The figures as the format has them that it was read from."""
-        areas, energies = (AREAS_2, ENERGIES_2) if self.sets_clock else (AREAS_1, ENERGIES_1)
-        return {
-            "name": self.name,
-            "title": self.title,
-            "area": {key: getattr(self.area, FIELD_OF.get(key, key)) for key in areas},
-            "energy": {key: getattr(self.energy, FIELD_OF.get(key, key)) for key in energies},
-            **({"voltage": self.voltage} if self.sets_clock else {}),
-            "fab": self.fab,
-        }
-
-
 class Factors(Document):
     """This node over its base: areas of logic, SRAM and analog parts, energy at the reference voltage."""
 
@@ -250,21 +88,145 @@ class Factors(Document):
     energy: Positive
 
 
-LOGIC = (
-    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2", "control_array_mm2", "network_mm2",
-)  # fmt: skip
+class Process(Document):
+    """What both formats state of a process beside its tables."""
+
+    name: Name
+    title: Text
+    fab: Fab
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=FrozenTable)
 
 
-def scaled(base: Technology, by: Factors) -> Technology:
-    """``base`` with its areas and energies times the factors; name, voltage, wires, lanes and wafers stay its own."""
-    area, energy = base.area, base.energy
-    logic = {name: getattr(area, name) * by.logic for name in LOGIC}
-    memories = {name: getattr(area, name).scaled(by.sram) for name in ("core_buffer", "scratchpad", "cache")}
-    interfaces = {name: getattr(area, name).scaled(by.analog) for name in ("ga100", "aldebaran")}
-    uncore_mm2 = area.uncore_mm2 * (by.logic + by.analog) / 2.0
-    joules = {name: getattr(energy, name) * by.energy for name in ("mac_j", "edge_j", "lane_j")}
-    return replace(
-        base,
-        area=replace(area, **logic, **memories, **interfaces, uncore_mm2=uncore_mm2),
-        energy=replace(energy, **joules, buffer=energy.buffer.scaled(by.energy)),
-    )
+class CoreTechnology(Process):
+    """A process technology (``phaze.technology/1``)."""
+
+    schema_: Annotated[Literal["phaze.technology/1"], Field(alias="schema")]
+    area: CoreAreas
+    energy: CoreEnergies
+
+    sets_clock: ClassVar[bool] = False
+    voltage: ClassVar[Voltage] = CONSTANT_VOLTAGE
+    wire_j: ClassVar[float] = 0.0
+    lane_bytes_per_s: ClassVar[float] = float("inf")
+
+    @property
+    def sent_j_per_byte(self) -> float:
+        """What a byte that is sent takes beside idle power."""
+        return self.energy.link_j_per_byte
+
+    def as_read(self) -> dict[str, Any]:
+        """The figures as documents state them."""
+        names = ("name", "title", "area", "energy", "fab")
+        return {name: getattr(self, name) for name in names}
+
+
+def _in_full_or_scaled(schema: dict[str, Any]) -> None:
+    """In the JSON schema of a node: areas and energies may be those of its base."""
+    schema["required"] = [key for key in schema["required"] if key not in ("area", "energy")]
+
+
+class Node(Process):
+    """A process node (``phaze.technology/2``), whose power limit sets the clock of its chips.
+
+    ``wire_j``: a byte and mm. ``lane_bytes_per_s``: of one SerDes lane.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_in_full_or_scaled)
+
+    schema_: Annotated[Literal["phaze.technology/2"], Field(alias="schema")]
+    base: Name | None = None
+    factors: Factors | None = None
+    area: PartAreas
+    energy: PartEnergies
+    wire_j: Annotated[Pj, Field(alias="wire_pj_per_byte_mm")]
+    lane_bytes_per_s: Annotated[BytesPerSecond, Field(alias="lane")]
+    voltage: Voltage
+
+    sets_clock: ClassVar[bool] = True
+    # SerDes never sleep and are drawn always.
+    sent_j_per_byte: ClassVar[float] = 0.0
+
+    @model_validator(mode="after")
+    def _full_or_scaled(self) -> "Node":
+        if (self.base is None) != (self.factors is None):
+            raise ValueError(EITHER)
+        return self
+
+    def scaled(self) -> "Node":
+        """The node with the areas and energies of its base, which it was read with, times its factors."""
+        by, area, energy = self.factors, self.area, self.energy
+        if by is None:
+            return self
+        areas: dict[str, Any] = {name: getattr(area, name) * by.logic for name in LOGIC}
+        areas |= {name: getattr(area, name).scaled(by.sram) for name in ("sram", "cache")}
+        areas |= {name: getattr(area, name).scaled(by.analog) for name in ("ga100", "aldebaran")}
+        areas["uncore_mm2"] = area.uncore_mm2 * (by.logic + by.analog) / 2.0
+        energies: dict[str, Any] = {name: getattr(energy, name) * by.energy for name in ("mac_j", "edge_j", "lane_j")}
+        energies["buffer"] = energy.buffer.scaled(by.energy)
+        return replace(self, area=replace(area, **areas), energy=replace(energy, **energies))
+
+    def as_read(self) -> dict[str, Any]:
+        """The figures as documents state them."""
+        energy = self.energy
+        return {
+            "name": self.name,
+            "title": self.title,
+            "area": {**dict(self.area), "lane_bytes_per_s": self.lane_bytes_per_s},
+            "energy": {
+                "mac_j": energy.mac_j,
+                "edge_j": energy.edge_j,
+                "lane_j": energy.lane_j,
+                "buffer": energy.buffer,
+                "core_bank_bytes": energy.core_bank_bytes,
+                "wire_j": self.wire_j,
+                "hbm_j_per_byte": energy.hbm_j_per_byte,
+                "link_j_per_byte": energy.link_j_per_byte,
+                "leakage_w_per_mm2": energy.leakage_w_per_mm2,
+                "stack_w": energy.stack_w,
+                "hbm_activity": energy.hbm_activity,
+            },
+            "voltage": self.voltage,
+            "fab": self.fab,
+        }
+
+
+Technology = CoreTechnology | Node
+EITHER = "give either area and energy, or base and factors"
+TECHNOLOGY = Format("phaze.technology/1", CoreTechnology, "a process: area, energy, wafer")
+NODE = Format("phaze.technology/2", Node, "a process for phaze.chip/2: parts, voltage, wafer")
+
+
+def node_names() -> tuple[str, ...]:
+    """The bundled technologies of chips of clusters."""
+    return preset_names(NODES)
+
+
+def load_technology(text: str, reader: Reader = read_text) -> CoreTechnology:
+    """A technology of chips of cores by preset name or path."""
+    return documents.check(CoreTechnology, *keys_of(CORES, text, reader, "technology"))
+
+
+def load_node(text: str, reader: Reader = read_text) -> Node:
+    """A technology of chips of clusters by preset name or path."""
+    return node_in(*keys_of(NODES, text, reader, "technology"))
+
+
+def node_in(raw: Mapping[str, Any], where: str) -> Node:
+    """The node that a file states; one that names a base has its areas and energies, times factors."""
+    return documents.check(Node, _on_base(raw, where), where).scaled()
+
+
+def _on_base(raw: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The keys of a node with the areas and energies of its base, which is a bundled one in full."""
+    base = raw.get("base")
+    if base is None:
+        return raw
+    if "area" in raw or "energy" in raw:
+        raise InputError(where, "base beside area or energy cannot be used", EITHER)
+    if base not in node_names():
+        raise unknown_name(f"{where}: base", "technology", str(base), node_names())
+    below = bundled(f"presets/{NODES}/{base}.toml")
+    if "base" in below:
+        raise InputError(f"{where}: base", f"'{base}' is itself scaled", "name a node that is given in full")
+    return {**raw, "area": below["area"], "energy": below["energy"]}

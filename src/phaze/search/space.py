@@ -239,7 +239,7 @@ def _clusters(space: Space, axes: Mapping[str, Floats], each: Any) -> dict[str, 
         "global_built_bytes": axes["global_buffer"], "width": width, "global_bytes_per_s": width * clock,
         "fan_out": each(base.global_buffer.fan_out), "stacks": stacks, "sites": stacks,
         "hbm_bytes_per_s": hbm, "hbm_built_bytes_per_s": hbm, "link_bytes_per_s": axes["links"],
-        "lane_bytes_per_s": each(base.links.lane_bytes_per_s or space.technology.area.lane_bytes_per_s),
+        "lane_bytes_per_s": each(base.links.lane_bytes_per_s or space.technology.lane_bytes_per_s),
         "clock_hz": clock, "limit_w": each(space.keep.sustained_power),
     }  # fmt: skip
 

@@ -10,7 +10,7 @@ from phaze.files import is_path, read_text
 from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.converted import as_clusters, without_measurements
 from phaze.hardware.library import load_core_chip, read_chip
-from phaze.hardware.technology_files import load_node
+from phaze.hardware.technology import load_node
 from phaze.search.space import Space
 from phaze.search.space_file import CLUSTERS, ClusterSpaceFile, SpaceFile
 

@@ -24,7 +24,7 @@ from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.clocked import die_mm2
 from phaze.hardware.cluster_chip_file import ClusterChipFile
 from phaze.hardware.library import chip_of_file, load_core_chip, read_chip
-from phaze.hardware.technology_files import node_names
+from phaze.hardware.technology import node_names
 from phaze.search.space import SPARES
 from phaze.search.space_file import ClusterSpaceFile
 from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY

@@ -140,7 +140,8 @@ def _edges(chips: ChipColumns, arrays: float) -> tuple[Floats, Floats]:
 
 def _drawn(grid: BoxGrid, boxes: Boxes, sizes: BoxSizes, most: bool) -> _Drawn:
     """What sets clocks, at the least or at the most: of the corner on that side, and where it falls of the other."""
-    energy, by = grid.technology.energy, 1 + (SLACK if most else -SLACK)
+    node, by = grid.technology, 1 + (SLACK if most else -SLACK)
+    energy = node.energy
     if most:
         near, far, cluster_mm2 = sizes.high, sizes.low, sizes.most_cluster_mm2
         area = np.minimum(sizes.most_mm2, grid.budget_mm2)
@@ -149,8 +150,8 @@ def _drawn(grid: BoxGrid, boxes: Boxes, sizes: BoxSizes, most: bool) -> _Drawn:
     edges = _over_arrays(grid, boxes, lambda arrays: _edges(far, arrays)[1], most)
     all_edges = _over_arrays(grid, boxes, lambda arrays: _edges(near, arrays)[0], most)
     buffer_j, shared_j = energy.core_buffer_j_per_byte(near.operand_bytes), energy.buffer.at(near.global_bytes)
-    inside_j = buffer_j + energy.edge_j + energy.wire_j * np.sqrt(cluster_mm2) / 2.0
-    across_j = buffer_j + energy.wire_j * np.sqrt(area) / 2.0
+    inside_j = buffer_j + energy.edge_j + node.wire_j * np.sqrt(cluster_mm2) / 2.0
+    across_j = buffer_j + node.wire_j * np.sqrt(area) / 2.0
     tile = np.maximum(np.floor(far.register_bytes / 2.0) / 8.0, near.macs)
     asked = near.clusters * 4.0 * near.macs / np.sqrt(tile)
     delivered = np.minimum(grid.over_counts(boxes, grid.counted.clusters * grid.counted.port, most), asked)
