@@ -13,7 +13,7 @@ from tools.fits.row_file import BUNDLED, ProductRows, bundled_rows
 from phaze.cost.collective import Kind
 from phaze.cost.fitting import errors_of
 from phaze.errors import InputError
-from phaze.hardware.attention import AttentionRate, attention_rates
+from phaze.hardware.attention import attention_rate, attention_rates
 from phaze.hardware.library import load_chip, load_cluster
 
 ALONE = [table for table in bundled_rows("products").products if table.load == "alone"]
@@ -90,7 +90,7 @@ def test_a_fit_finds_what_curves_were_made_of() -> None:
 
 
 def test_an_attention_rate_is_found_from_kernels_of_it() -> None:
-    truth, peak = AttentionRate(2e-5, 300.0, 0.5), 1e15
+    truth, peak = attention_rate(2e-5, 300.0, 0.5), 1e15
     kernels = []
     for heads in (2, 8, 64):
         for length in (1024, 4096, 16384):

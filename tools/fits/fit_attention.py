@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.graph.pairs import pairs
-from phaze.hardware.attention import AttentionRate
+from phaze.hardware.attention import AttentionRate, attention_rate
 from tools.fits.row_file import AttentionRows
 
 Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ def fit_rate(kernels: Sequence[Kernel], peak_flops: float, known: Sequence[Atten
     start_s = float(f"{found.get('start', 0.0):.2g}")
     reached = (seconds - done) * peak_flops
     most = float(max(np.array([sum(k.flops[first:]) for k in kernels]) / reached))
-    return AttentionRate(start_s, float(round(extra, -1)), float(f"{min(1.0, share):.3g}"), float(f"{most:.3g}"))
+    return attention_rate(start_s, float(round(extra, -1)), float(f"{min(1.0, share):.3g}"), float(f"{most:.3g}"))
 
 
 def _passes(kernel: Kernel, first: int, last: int) -> Kernel:

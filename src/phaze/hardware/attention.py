@@ -12,7 +12,7 @@ Most were measured alone. In training a chip is warm and at its power limit, whi
 products of training that such a share was fitted to (``training``) know it already
 (:func:`attention_rates`).
 
-The rows lie in ``presets/attention/kernels.toml``, each with the measurements that it was fitted on,.
+The rows lie in ``presets/attention/kernels.toml``, each with the measurements that it was fitted on.
 """
 
 from dataclasses import dataclass
@@ -31,14 +31,13 @@ Generation = Literal["eager", "fa1", "fa2", "fa3", "fa4", "cudnn"]
 Pass = Literal["forward", "backward"]
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionRate:
+class AttentionRate(Document):
     """One kernel at one head size."""
 
-    start_s: float
-    extra_keys: float
-    share: float
-    most: float = 1.0
+    start_s: Annotated[Seconds, Field(alias="start")]
+    extra_keys: NonNegative
+    share: Share
+    most: Share = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +53,20 @@ class AttentionRates:
         return min(rows, key=lambda row: (abs(log(row[0] / max(width, 1))), row[0]))[1]
 
 
-class RateTable(Document):
-    """One row of the file."""
+class MeasuredKernel(AttentionRate):
+    """One row of the file: the rate, and what it was measured of."""
 
     family: str
     kernel: Generation
     pass_: Annotated[Pass, Field(alias="pass")]
     head: Annotated[int, Field(gt=0)]
-    start: Seconds
-    extra_keys: NonNegative
-    share: Share
-    most: Share = 1.0
     training: bool = False
     source: str
+
+    def rate(self, factor: float) -> AttentionRate:
+        """The rate, of one that was measured alone times ``factor``."""
+        left = 1.0 if self.training else factor
+        return attention_rate(self.start_s, self.extra_keys, self.share * left, self.most * left)
 
 
 class AttentionFile(Document):
@@ -75,7 +75,12 @@ class AttentionFile(Document):
     schema_: Annotated[Literal["phaze.attention/1"], Field(alias="schema")]
     title: str
     notes: str
-    rates: list[RateTable]
+    rates: list[MeasuredKernel]
+
+
+def attention_rate(start_s: float, extra_keys: float, share: float, most: float = 1.0) -> AttentionRate:
+    """A rate that stands in no file."""
+    return AttentionRate.model_construct(start_s=start_s, extra_keys=extra_keys, share=share, most=most)
 
 
 @cache
@@ -94,11 +99,6 @@ def known_family(name: str, where: str) -> str:
     return name
 
 
-def _rate(row: RateTable, factor: float) -> AttentionRate:
-    left = 1.0 if row.training else factor
-    return AttentionRate(row.start, row.extra_keys, row.share * left, row.most * left)
-
-
 @cache
 def attention_rates(family: str | None, kernel: Generation | None, factor: float = 1.0) -> AttentionRates | None:
     """What a kernel reaches on a family of chips, of what was measured alone times ``factor``; None where nothing was
@@ -106,7 +106,7 @@ def attention_rates(family: str | None, kernel: Generation | None, factor: float
     if family is None or kernel is None:
         return None
     rows = [row for row in attention_file().rates if (row.family, row.kernel) == (family, kernel)]
-    by: dict[Pass, tuple[tuple[int, AttentionRate], ...]] = {
-        way: tuple((r.head, _rate(r, factor)) for r in rows if r.pass_ == way) for way in ("forward", "backward")
-    }
-    return AttentionRates(by["forward"], by["backward"]) if by["forward"] and by["backward"] else None
+    forward, backward = (
+        tuple((row.head, row.rate(factor)) for row in rows if row.pass_ == name) for name in ("forward", "backward")
+    )
+    return AttentionRates(forward, backward) if forward and backward else None
