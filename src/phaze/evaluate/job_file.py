@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from phaze.documents import Count, Document, check
+from phaze.documents import Count, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.memo import Memo
@@ -22,7 +22,7 @@ from phaze.evaluate.request import Job
 from phaze.evaluate.restrictions import RestrictedTable, restrictions_of
 from phaze.evaluate.run_file import Reference, RunJob
 from phaze.evaluate.run_tables import Size
-from phaze.graph.ir import Attention, Model
+from phaze.graph.ir import Model
 from phaze.graph.split_context import way_named
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
@@ -32,14 +32,14 @@ from phaze.hardware.cluster import grown
 from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 from phaze.hardware.stack import Optimizer, require_priced
-from phaze.options.values import ZeroStage
+from phaze.options.keys import AnswerJobKeys
 from phaze.values import replace
 
 # Degrees of a plan that it states where they are more than 1.
 SHARED = ("context", "expert", "expert_tensor")
 
 
-class JobTable(Document):
+class JobTable(AnswerJobKeys):
     """What was asked: exactly one of ``model``, ``family`` with ``sizes``, ``graph``."""
 
     model: Reference | None = None
@@ -54,8 +54,6 @@ class JobTable(Document):
     batch: Count
     precision: Precision
     optimizer: Optimizer
-    zero: ZeroStage = 0
-    attention: Attention = "eager"
     basis: Basis = "calibrated"
     rows: Annotated[float, Field(ge=1, le=MOST_ROWS)] = 1.0
     restricted: RestrictedTable | None = None

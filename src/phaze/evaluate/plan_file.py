@@ -5,9 +5,9 @@ anything is reckoned from it. Keys that nothing here reads are let pass.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from phaze.documents import Count, check
 from phaze.evaluate.plan_tables import (
@@ -27,7 +27,6 @@ from phaze.evaluate.plan_tables import (
     WhatIfTable,
 )
 from phaze.hardware.formats import Precision
-from phaze.options.values import ZeroStage
 
 
 class JobPlanTable(PlanTable, FiguresTable):
@@ -37,7 +36,6 @@ class JobPlanTable(PlanTable, FiguresTable):
     constants: ConstantsTable
     approximations: list[str]
     sequence_parallel: bool = False
-    zero: ZeroStage = 0
     alternatives: list[AlternativeTable] | None = None
     rule_of_thumb: SplitTable | None = None
     experts: SplitTable | None = None
@@ -59,14 +57,6 @@ class ShownSplit(SplitTable):
     """A split beside a plan that is printed."""
 
     slower: Number
-
-
-class ShownAlternative(AlternativeTable):
-    """An alternative to a plan that is printed."""
-
-    chunks: Count
-    zero: ZeroStage
-    attention: str
 
 
 class ShownCluster(Loose):
@@ -97,23 +87,15 @@ class SensitivityTable(Loose):
 class ShownPlanTable(JobPlanTable):
     """A plan of a job with everything that the terminal shows of it."""
 
-    chunks: Count
-    context: Count = 1
-    expert: Count = 1
-    expert_tensor: Count = 1
     precision: Precision | None = None
     offloaded_bytes: Number = 0.0
-    shard: Annotated[int, Field(ge=0)] = 0
     exchange_s: Number = 0.0
     exchange_hidden_s: Number = 0.0
     expert_nodes: Count = 1
     imbalance_sensitivity: list[SensitivityTable] | None = None
-    zero: ZeroStage
     sequence_parallel: bool
-    attention: str
     cluster: ShownCluster
     memory_left: LeftTable  # a plan that is printed always says it
-    alternatives: list[ShownAlternative] | None = None  # type: ignore[assignment]
     rule_of_thumb: ShownSplit | None = None
     experts: ShownSplit | None = None
     shortage: ShownShortage | None = None

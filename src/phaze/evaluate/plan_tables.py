@@ -8,9 +8,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from phaze.documents import Count, Document, NonNegative, Positive
-from phaze.graph.ir import Attention
-from phaze.hardware.stack import PipelineFamily
-from phaze.options.values import ZeroStage
+from phaze.options.keys import AnswerPlanKeys
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 AGREEMENT = 1e-9
@@ -45,7 +43,7 @@ class StageTable(Loose):
     memory: Annotated[dict[str, NonNegative], Field(min_length=1)]
 
 
-class PlanTable(Loose):
+class PlanTable(AnswerPlanKeys, Loose):
     """A plan of any rules."""
 
     batch_s: Positive
@@ -53,15 +51,9 @@ class PlanTable(Loose):
     simulated_s: NonNegative
     pipeline: Count
     data: Count
-    tensor: Count
-    context: Count = 1
-    expert: Count = 1
     expert_tensor: Count = 1
-    shard: Annotated[int, Field(ge=0)] = 0
     exchange_s: NonNegative = 0.0
     expert_nodes: Count = 1
-    chunks: Count = 1
-    family: PipelineFamily | None = None
     stages: Annotated[list[StageTable], Field(min_length=1)]
     breakdown: dict[str, Number]
 
@@ -162,8 +154,6 @@ class OtherPlanTable(PlanTable, FiguresTable):
 
     microbatch: Count
     sequence_parallel: bool
-    zero: ZeroStage
-    attention: Attention
     memory_left: "LeftTable | None" = None
 
 
@@ -174,10 +164,9 @@ class LaunchTable(Loose):
     deviations: list[str]
 
 
-class SplitTable(Loose):
+class SplitTable(AnswerPlanKeys, Loose):
     """A split of the rule of thumb or of experts, and what it takes."""
 
-    tensor: Count
     pipeline: Count
     data: Count
     batch_s: Positive
@@ -191,9 +180,6 @@ class AlternativeTable(SplitTable):
 
     slower: Number
     microbatch: Count
-    chunks: Count = 1
-    family: PipelineFamily | None = None
-    zero: ZeroStage = 0
     sequence_parallel: bool
     recompute: list[Annotated[str, Field(pattern=MODE_PATTERN)]]
     loses_by: str

@@ -11,30 +11,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from phaze.documents import Document, Share
 from phaze.evaluate.recomputing import mode_asked
 from phaze.evaluate.request import ATTENTIONS, Job
 from phaze.graph.ir import Attention
-from phaze.graph.split_context import Way
-from phaze.hardware.stack import PipelineFamily
-from phaze.options.values import Choices, ZeroStage
+from phaze.options.keys import RestrictedKeys
 
 
-class RestrictedTable(Document):
+class RestrictedTable(RestrictedKeys):
     """The options of a job that say which plans are searched; None: what is usual."""
 
-    tensor: Choices | None = None
-    microbatch: Choices | None = None
-    context: Choices | None = None
-    context_way: list[Way] | None = None
-    expert: Choices | None = None
-    zero: ZeroStage | None = None
     shard: list[Annotated[int, Field(ge=0)]] | None = None
     recompute: str | None = None
     attention: list[Attention] | None = None
-    family: list[PipelineFamily] | None = None
-    chunks: Choices | None = None
-    headroom: Share | None = None
 
 
 def restrictions_of(job: Job) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from phaze.documents import BatchSize, Count, Document, Format, Length, Positive, TokenCount, check, notation_of, parse
+from phaze.documents import Document, Format, check, notation_of, parse
 from phaze.errors import InputError
 from phaze.evaluate.families import family_of, stack_running
 from phaze.evaluate.memo import Memo
@@ -39,6 +39,7 @@ from phaze.hardware.formats import Precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import Optimizer, Stack, require_priced
+from phaze.options.keys import RunKeys
 from phaze.units import Batch, sequences_in
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ SIZED = ("gpt", "llama", "moe")
 Reference = Annotated[str, Field(min_length=1, max_length=400)]
 
 
-class RunFile(Document):
+class RunFile(RunKeys):
     """A run (``phaze.run/1``)."""
 
     schema_: Annotated[Literal["phaze.run/1"], Field(alias="schema")]
@@ -57,20 +58,12 @@ class RunFile(Document):
     model: Reference | None = None
     tensor_plan: Reference | None = None
     graph: Reference | None = None
-    sequence: Length | None = None
     chip: Reference
     cluster: Reference
     stack: Reference | None = None
-    devices: Count
-    batch: BatchSize
-    tokens: TokenCount | None = None
     terms: Reference | None = None
     plan: RunPlanTable
-    precision: Precision | None = None
     optimizer: Optimizer | None = None
-    attention: Attention | None = None
-    imbalance: Positive | None = None
-    capacity: Positive | None = None
 
     @property
     def rows(self) -> float:

@@ -4,14 +4,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from phaze.documents import Count, Document
+from phaze.documents import Count
 from phaze.evaluate.families import named_family
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
 from phaze.graph.saved.modes import OFFLOAD
-from phaze.graph.split_context import Way
-from phaze.hardware.stack import PipelineFamily
-from phaze.options.values import ZeroStage
+from phaze.options.keys import RunPlanKeys
 from phaze.placement.rules import MODES, Family
 
 PARTS = (*KNOWN, *MODES, OFFLOAD)
@@ -30,26 +28,15 @@ RecomputeName = Annotated[
 ]
 
 
-class RunPlanTable(Document):
+class RunPlanTable(RunPlanKeys):
     """How the job was split; ``blocks`` of each stage, first to last, where they are not even."""
 
-    tensor: Count
     pipeline: Count
     data: Count
-    microbatch: Count
-    chunks: Count = 1
-    family: PipelineFamily | None = None
     recompute: RecomputeName = "none"
     offload: bool = False
     sequence_parallel: bool = False
-    zero: ZeroStage = 0
-    context: Count = 1
-    expert: Count = 1
     expert_tensor: Count | None = None
-    context_way: Way = "ring"
-    shard: Annotated[
-        Annotated[int, Field(ge=2)] | None, Field(description="ranks that shard state; without it all replicas")
-    ] = None
     blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
 
     @property

@@ -49,19 +49,22 @@ class DeviceOptions(TypedDict, total=False):
 class JobOptions(TypedDict, total=False):
     """What is trained, whatever it runs on; in a study each is a key of ``training``."""
 
-    devices: Annotated[int | None, Option("Number of devices.", key="training.devices")]
+    devices: Annotated[int | None, Option("Number of devices.", key="training.devices", value="Count")]
     batch: Annotated[
         int | str | None,
         Option(
             "Global batch in sequences, 1024, or tokens, 4M-tokens (M = 10^6; 4Mi-tokens: 2^20), within 5 % of it as "
             "a round number of sequences.",
             key="training.batch",
+            value="BatchSize",
         ),
     ]
     sequence: Annotated[
         int | str | None,
         Option(
-            "Sequence length in tokens, such as 4096 or 32k (k = 1024); default: the model's.", key="training.sequence"
+            "Sequence length in tokens, such as 4096 or 32k (k = 1024); default: the model's.",
+            key="training.sequence",
+            value="Length",
         ),
     ]
     shard: Annotated[
@@ -73,6 +76,9 @@ class JobOptions(TypedDict, total=False):
             former="shards",
             read=shards,
             key="training.shard",
+            value="ShardRanks",
+            choices="ShardChoices",
+            unstated=None,
         ),
     ]
     attention: Annotated[
@@ -80,6 +86,9 @@ class JobOptions(TypedDict, total=False):
         Option(
             "eager, fused (scores never leave the chip), or best of both; default: as the stack runs it.",
             key="training.attention",
+            value="Attention",
+            choices="AttentionChoice",
+            unstated="eager",
         ),
     ]
     precision: Annotated[
@@ -88,6 +97,7 @@ class JobOptions(TypedDict, total=False):
             "bf16, fp32, fp8 (the stack's recipe), fp8-delayed, fp8-tensorwise, fp8-block, mxfp8 or nvfp4; "
             "default: the stack's.",
             key="training.precision",
+            value="Precision",
         ),
     ]
     headroom: Annotated[
@@ -97,6 +107,7 @@ class JobOptions(TypedDict, total=False):
             "use all of it.",
             key="training.headroom",
             read=share,
+            value="Headroom",
         ),
     ]
     tokens: Annotated[
@@ -104,12 +115,15 @@ class JobOptions(TypedDict, total=False):
         Option(
             "Tokens to train on, 15T (T = 10^12): days, device hours, USD, kWh and kg CO2e of the run.",
             key="training.tokens",
+            value="TokenCount",
         ),
     ]
     terms: Annotated[
         str | Path | None,
         Option(
-            "With `tokens`: prices, PUE and carbon (phaze.ownership/1); default: bundled ones.", key="training.terms"
+            "With `tokens`: prices, PUE and carbon (phaze.ownership/1); default: bundled ones.",
+            key="training.terms",
+            value="Place",
         ),
     ]
 
@@ -119,17 +133,31 @@ class ParallelOptions(TypedDict, total=False):
 
     microbatch: Annotated[
         Degrees | None,
-        Option("Microbatch sizes to try, such as 1,2,4; default 1,2,4,8,16.", former="microbatches"),
+        Option(
+            "Microbatch sizes to try, such as 1,2,4; default 1,2,4,8,16.",
+            former="microbatches",
+            value="Count",
+            choices="Choices",
+        ),
     ]
     tensor: Annotated[
         Degrees | None,
-        Option("Tensor-parallel degrees (TP) to try, such as 1,8; default: all that divide.", former="widths"),
+        Option(
+            "Tensor-parallel degrees (TP) to try, such as 1,8; default: all that divide.",
+            former="widths",
+            value="Count",
+            choices="Choices",
+        ),
     ]
     expert: Annotated[
         Degrees | None,
         Option(
             "Expert-parallel degrees (EP) to try, such as 1,8: ranks that experts are distributed over; default, "
-            "for a mixture of experts, 1 and the powers of two that divide them."
+            "for a mixture of experts, 1 and the powers of two that divide them.",
+            key="training.expert",
+            value="Count",
+            choices="Choices",
+            unstated=1,
         ),
     ]
     context: Annotated[
@@ -138,6 +166,10 @@ class ParallelOptions(TypedDict, total=False):
             "Context-parallel degrees (CP) to try, such as 1,2: ranks that a sequence is split over; default 1, "
             "and from 32,768 tokens on 1, 2, 4, 8.",
             former="contexts",
+            key="training.context",
+            value="Count",
+            choices="Choices",
+            unstated=1,
         ),
     ]
     context_way: Annotated[
@@ -147,18 +179,36 @@ class ParallelOptions(TypedDict, total=False):
             "the fastest.",
             former="ways",
             read=names,
+            key="training.context_way",
+            value="Way",
+            choices="WayChoices",
+            unstated="ring",
         ),
     ]
     imbalance: Annotated[
-        float | None, Option("Tokens of the most loaded expert rank over the mean, at least 1; default 1, balanced.")
+        float | None,
+        Option(
+            "Tokens of the most loaded expert rank over the mean, at least 1; default 1, balanced.",
+            key="training.imbalance",
+            value="Positive",
+        ),
     ]
     capacity: Annotated[
-        float | None, Option("Token limit of an expert rank, over the mean; tokens beyond it are dropped.")
+        float | None,
+        Option(
+            "Token limit of an expert rank, over the mean; tokens beyond it are dropped.",
+            key="training.capacity",
+            value="Positive",
+        ),
     ]
     chunks: Annotated[
         Degrees | None,
         Option(
-            "Virtual stages (VPP) to try in addition to 1, such as 2,4; default: all that divide the blocks; 1: none."
+            "Virtual stages (VPP) to try in addition to 1, such as 2,4; default: all that divide the blocks; 1: none.",
+            key="training.chunks",
+            value="Count",
+            choices="Choices",
+            unstated=1,
         ),
     ]
     family: Annotated[
@@ -168,13 +218,21 @@ class ParallelOptions(TypedDict, total=False):
             "zb-interleaved, zb-v, dualpipe-v; best (default): all of them.",
             former="families",
             read=names,
+            key="training.family",
+            value="PipelineFamily",
+            choices="FamilyChoices",
+            unstated=None,
         ),
     ]
     zero: Annotated[
         int | None,
         Option(
             "ZeRO stage: 1 shards the optimizer state over the replicas, 2 also gradients, 3 also weights; default: "
-            "the fastest."
+            "the fastest.",
+            key="training.zero",
+            value="ZeroStage",
+            choices="ZeroChoice",
+            unstated=0,
         ),
     ]
     recompute: Annotated[

@@ -29,8 +29,11 @@ class Option:
 
     Another option is named in it as `name`: ``--name`` on the command line. ``flag`` is the spelling there where that
     is not the name; an ``argument`` has none, and what is ``repeatable`` may be given several times. ``python`` is what
-    the documentation in Python adds, ``former`` a name that it had there. ``key`` is what it changes in a study.
-    ``read`` reads its value where that does not follow from the type.
+    the documentation in Python adds, ``former`` a name that it had there. ``key`` is the key of a study that stands for
+    it. ``read`` reads its value where that does not follow from the type.
+
+    In files (:mod:`.keys`) it is of the type ``value``, a name of :mod:`.values`; in a study, which states what plans
+    are chosen from, of the type ``choices`` where that is another. ``unstated`` holds for a plan without it.
     """
 
     sentence: str
@@ -42,6 +45,14 @@ class Option:
     former: str = ""
     key: str = ""
     read: Reader | None = None
+    value: str = ""
+    choices: str = ""
+    unstated: Any = REQUIRED
+
+    @property
+    def description(self) -> str:
+        """Its sentence in the schema of a file, without the default on the command line."""
+        return self.sentence.partition("; default")[0].rstrip(".") + "."
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_tables import AGREEMENT, FiguresTable, LeftTable, Loose, Number, PlanTable
 from phaze.files import read_text
 from phaze.hardware.formats import Precision
-from phaze.options.values import ZeroStage
+from phaze.options.keys import AnswerPlanKeys
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import LEAST, MOST
 from phaze.search.finished import CERTIFICATE, unlike_certificate
@@ -68,19 +68,14 @@ class ChipTable(Loose):
     clusters: ClustersTable | None = None
 
 
-class ModelTable(FiguresTable):
+class ModelTable(AnswerPlanKeys, FiguresTable):
     """One model on it."""
 
     name: str
     weight: Positive
     microbatch: Count
-    tensor: Count
-    context: Count = 1
-    expert: Count = 1
     expert_tensor: Count = 1
-    attention: str
     recompute: str
-    zero: ZeroStage
     batch_s: Positive
     throughput_per_s: Positive
     energy_j: NonNegative

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from phaze.documents import (
-    BatchSize,
     Bytes,
     BytesPerSecond,
     Count,
@@ -16,21 +15,18 @@ from phaze.documents import (
     Positive,
     Seconds,
     Share,
-    TokenCount,
     Watts,
 )
 from phaze.evaluate.run_plan import RecomputeName
-from phaze.graph.split_context import Way
 from phaze.hardware.calibration import Basis
-from phaze.hardware.formats import Precision
 from phaze.hardware.keys import Name, Text
-from phaze.hardware.stack import Optimizer, PipelineFamily
-from phaze.options.values import AttentionChoice, Choices, Headroom, ShardRanks, ZeroStage
+from phaze.hardware.stack import Optimizer
+from phaze.options.keys import TrainingKeys
+from phaze.options.values import Place
 from phaze.search.objective import Kind, Mean
 from phaze.study.places import name_of
 from phaze.study.stack import StackTable
 
-Place = Annotated[str, Field(min_length=1, max_length=4096)]
 Width = Annotated[int, Field(ge=1, le=1024)]
 
 
@@ -91,7 +87,7 @@ class BudgetTable(Document):
     usd: Positive | None = None
 
 
-class TrainingTable(Document):
+class TrainingTable(TrainingKeys):
     """The job around each model; ``sequence`` holds for every model that does not state its own.
 
     What is None is as the rules have it (``SETTINGS`` of :mod:`phaze.study.settings`): under cluster the network and
@@ -104,28 +100,11 @@ class TrainingTable(Document):
     to train on give days, device hours, USD, kWh and kg CO2e of each model, on ``terms``.
     """
 
-    devices: Count | None = None
-    batch: BatchSize | None = None
-    sequence: Length | None = None
-    tokens: TokenCount | None = None
-    terms: Place | None = None
     cluster: Place | None = None
     stack: Place | None = None
-    precision: Precision | None = None
     optimizer: Optimizer | None = None
-    zero: ZeroStage | Literal["best"] | None = None
-    chunks: Choices | None = None
-    family: Annotated[list[PipelineFamily], Field(min_length=1)] | Literal["best"] | None = None
     microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
-    context: Choices | None = None
-    expert: Choices | None = None
-    context_way: Annotated[list[Way], Field(min_length=1)] | None = None
-    shard: Annotated[list[ShardRanks], Field(min_length=1)] | None = None
-    imbalance: Positive | None = None
-    capacity: Positive | None = None
     recompute: Annotated[list[bool | Literal["best"] | RecomputeName], Field(min_length=1)] | None = None
-    attention: AttentionChoice | None = None
-    headroom: Headroom | None = None
     sequence_parallel: bool | Literal["best"] = False
 
 
