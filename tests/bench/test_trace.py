@@ -34,7 +34,7 @@ def test_sixteen_traces_take_under_a_minute_and_two_gigabytes(name: str) -> None
     discovered = time.process_time() - begin
     with without_weights():
         start = time.process_time()
-        source.build(Shape(1, source.sequence, "eager"))
+        source.build(Shape(1, source.sequence))
         build = time.process_time() - start
     blocks = []
     for tensor in WIDTHS:

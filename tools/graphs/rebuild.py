@@ -21,6 +21,7 @@ from phaze.graph import depth, store
 from phaze.graph.fit import Values
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import Case, Shipped, case_name, frame_of, layers_of, model_at, pack, text_of
+from phaze.graph.supply.point import Point as Rank
 from phaze.graph.template import symbolic
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.program import Source
@@ -116,7 +117,8 @@ class _Way:
 
     @property
     def name(self) -> str:
-        return case_name(self.attention, self.spread, f"t={self.tensor}", "b=1" if self.one else "b>1")
+        rank = Rank(self.tensor, 1, 0, self.attention, self.spread)
+        return case_name(rank, f"t={self.tensor}", "b=1" if self.one else "b>1")
 
 
 def _ways(entry: Entry) -> Iterator[_Way]:
@@ -160,13 +162,13 @@ def rebuild_model(name: str) -> str:
     shallow: dict[Attention, Source] = {}
     patterns: dict[Attention, Model] = {}
     for attention in ATTENTIONS:
-        found[True, attention] = discover(whole, attention=attention)
+        found[True, attention] = discover(whole, fused=attention == "fused")
         usual = _Way(attention, 1, False, True)
         patterns[attention] = _traced(whole, usual, Point(1, entry.sequence), found[True, attention])
         # Layers that take turns are shown by two of each.
         turns = {"num_hidden_layers": 4} if fewer and depth.alternates(patterns[attention]) else {}
         shallow[attention] = named_source(name, **{**fewer, **turns})
-        found[False, attention] = discover(shallow[attention], attention=attention)
+        found[False, attention] = discover(shallow[attention], fused=attention == "fused")
 
     def deep(way: _Way, point: Point) -> Model:
         kind, pattern = way.attention, patterns[way.attention]
@@ -194,9 +196,8 @@ def rebuild_model(name: str) -> str:
 def _check(name: str, content: Mapping[str, Any], checks: Iterable[tuple[_Way, Point, Model]]) -> None:
     shipped = Shipped(content["expressions"], content["templates"], content["cases"])
     for way, point, fresh in checks:
-        made = model_at(
-            shipped, way.name, point.letters(), name=name, attention=way.attention, spread=fresh.sequence_parallel
-        )
+        rank = Rank(way.tensor, point.microbatch, point.sequence, way.attention, way.spread)
+        made = model_at(shipped, way.name, point.letters(), name, rank)
         if made != fresh:
             raise RebuildError(f"{name}, {way.name}, {point}: {difference(made, fresh)}.")
 

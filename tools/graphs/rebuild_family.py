@@ -14,6 +14,7 @@ from typing import Any
 from phaze.graph.family import FAMILIES, UNGATED, family_case, free_letters
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import Case, Shipped, model_at, pack, text_of
+from phaze.graph.supply.point import Point
 from phaze.graph.torch.families import Gpt, Llama, Moe
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.source import gpt_source, llama_source, moe_source
@@ -123,7 +124,7 @@ def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
         for spread in (False, True) if width == "t>1" else (False,):
             words = [width, micro, heads, *([key] if key else [])]
             point = _settled({**BASE, "t": 2}, words)
-            name = family_case(family, {"tied": tied}, point, attention, spread)
+            name = family_case(family, {"tied": tied}, point, Point(2, 1, 0, attention, spread))
             yield name, attention, spread, tied
 
 
@@ -132,7 +133,7 @@ def _mixture_cases() -> Iterator[tuple[str, Attention, bool, bool]]:
     for width, micro, shared in product(("t=1", "t>1"), ("b=1", "b>1"), ("plain", "shared")):
         for spread in (False, True) if width == "t>1" and shared == "plain" else (False,):
             point = _settled({**BASE, "t": 2}, [width, micro, shared])
-            yield family_case("moe", {}, point, "fused", spread), "fused", spread, False
+            yield family_case("moe", {}, point, Point(2, 1, 0, "fused", spread)), "fused", spread, False
 
 
 def _trace(source: Source, letters: Letters, attention: Attention, spread: bool, found: Discovery) -> Model:
@@ -155,14 +156,15 @@ def rebuild_family(file: str) -> str:
     checks: list[tuple[str, Letters, Model]] = []
     for name, attention, spread, tied in _cases(family):
         points = family_points(family, name)
-        found = discover(source_at(family, points[0], 2, tied, gated), attention=attention)
+        found = discover(source_at(family, points[0], 2, tied, gated), fused=attention == "fused")
         models = [_trace(source_at(family, p, 2, tied, gated), p, attention, spread, found) for p in points]
         cases[name] = fit_case(points[:-CHECKED], models[:-CHECKED], free_letters(family, name))
         checks.extend((name, p, m) for p, m in zip(points[-CHECKED:], models[-CHECKED:], strict=True))
     content = pack(cases)
     shipped = Shipped(content["expressions"], content["templates"], content["cases"])
     for name, letters, fresh in checks:
-        made = model_at(shipped, name, letters, name=family, attention=fresh.attention, spread=fresh.sequence_parallel)
+        rank = Point(letters["t"], letters["b"], letters["s"], fresh.attention, fresh.sequence_parallel)
+        made = model_at(shipped, name, letters, family, rank)
         if made != fresh:
             raise RebuildError(f"{family}, {name}, {letters}: {difference(made, fresh)}.")
     return text_of(content)

@@ -65,7 +65,8 @@ def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
         if options["vector"] is not None:
             return _vector(options["vector"], device, options["basis"], options["load"])
         from phaze.graph import store
-        from phaze.graph.supply.rank import Rank, rank_of
+        from phaze.graph.supply.point import Rank
+        from phaze.graph.supply.rank import rank_of
         from phaze.graph.supply.tracing import OPENING
 
         if options["model"] is None:

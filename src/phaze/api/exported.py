@@ -122,7 +122,7 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     if _is_plan(run):
         document, where = read_plan(run)
         found = reopened(document, where)
-        return TracedPlan(found.model.name, found.model, found.setting, document, found.job.batch, found.job.zero)
+        return TracedPlan(found.model.name, found.model, found.setting, document, found.job.batch)
     finished = run_of(Path(run))
     at = _chosen([task.name for task in finished.job.models], model, run)
     task, own, wanted = finished.job.models[at], finished.result["models"][at], finished.result["chip"]
@@ -132,7 +132,7 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     place = place_of(finished.opened, int(wanted["number"]), run)
     chip = finished.opened.chip(place, int(wanted["hbm_bytes"]))
     job, traced = task.training, task.graphs[way.graph].model
-    return TracedPlan(task.name, traced, job.setting(chip), own["plan"], job.batch, int(own["zero"]))
+    return TracedPlan(task.name, traced, job.setting(chip), {"zero": own["zero"], **own["plan"]}, job.batch)
 
 
 def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """``phaze.graph``: the operators of one rank of a model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from phaze.api.function import api_renamed
 from phaze.api.load_study import announce, with_plan
@@ -56,6 +56,7 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
     """
     from phaze.graph import fuse, store
     from phaze.graph.sources import Request
+    from phaze.graph.supply.point import Rank
 
     given = {"--model": model, "--gpt": options["gpt"], "--llama": options["llama"]}
     named = [key for key, value in given.items() if value]
@@ -74,42 +75,31 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
             else "",
             family=family,
             sizes=sizes_of(family, options["gpt"] or options["llama"] or "", length) if family else None,
-            tensor=1 if options["tensor"] is None else options["tensor"],
-            microbatch=1 if options["microbatch"] is None else options["microbatch"],
-            sequence=length,
-            attention=options["attention"] or "eager",
-            sequence_parallel=options["sequence_parallel"],
+            rank=Rank(
+                options["tensor"],
+                options["microbatch"],
+                length,
+                options["attention"],
+                options["sequence_parallel"] or None,
+            ),
             fresh=options["fresh"],
         )
         if options["check"]:
             return _checked(request)
         if options["show_plan"]:
             return _planned(request.model or family)
-        own = requested_rank(
-            model,
-            (options["tensor"], options["microbatch"], length, options["attention"]),
-            options["sequence_parallel"] or None,
-            request,
-            progress,
-        )
-        found = fuse.fuse(own, options["fusion"])
+        found = fuse.fuse(requested_rank(model, request, progress), options["fusion"])
     document = store.document_of(found)
     return Graphed(document, sheet("phaze.report.graph_sheet", "graph_sections", document), found)
 
 
-def requested_rank(
-    model: ModelSource,
-    at: "tuple[int | None, int | None, int | None, Literal['eager', 'fused'] | None]",
-    spread: bool | None,
-    request: "Request",
-    progress: "Progress",
-) -> "ir.Model":
+def requested_rank(model: ModelSource, request: "Request", progress: "Progress") -> "ir.Model":
     """A rank of a model: built in, of a family, of a graph's file, or one's own, which is traced."""
     from phaze.graph import sources
-    from phaze.graph.supply.rank import Rank, rank_of
+    from phaze.graph.supply.rank import rank_of
     from phaze.graph.supply.supply import GraphFile, Traced, supply_of
 
-    rank, place = Rank(*at, spread), request.model
+    rank, place = request.rank, request.model
     if not isinstance(model, str | None):
         return rank_of(model, rank, watch=progress.counting("tracing"))
     named = ":" in place or place.endswith(".json") or "/" in place or "@" in place or Path(place).is_dir()
@@ -118,7 +108,7 @@ def requested_rank(
         return sources.load(request)
     found = rank_of(supply, rank, watch=progress.counting("tracing"))
     progress.clear()
-    announce(place, request.sequence)
+    announce(place, rank.sequence)
     return found
 
 

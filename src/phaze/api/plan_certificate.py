@@ -69,26 +69,21 @@ def _is_bundled(job: Mapping[str, Any]) -> bool:
 
 def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
     """What of graphs.json is not what phaze has of the bundled model that the plan names."""
-    from phaze.evaluate.parallel_rank import Parallel, family_at, parallel_rank, supply_at
+    from phaze.evaluate.parallel_rank import Parallel, parallel_rank, supply_at
     from phaze.graph import store
     from phaze.graph.split_context import way_named
-    from phaze.graph.supply.supply import supply_of
+    from phaze.graph.supply.point import Point
+    from phaze.graph.supply.supply import Family, supply_of
 
     job = document["job"]
+    supply = Family(job["family"], job["sizes"]) if "family" in job else supply_of(job["model"], kept=True)
+    length = supply.facts.length(job["sequence"])
     for at, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
         shared = {key: graph[key] for key in ("context", "expert", "expert_tensor") if key in graph}
         shared = {"expert_tensor": 1, **shared} if shared.get("expert", 1) > 1 else shared
         rows = float(job.get("rows", 1.0)) if shared.get("expert", 1) > 1 else 1.0
         asked = Parallel(graph["tensor"], **shared, way=way_named(graph.get("context_way", "ring")), rows=rows)
-        if "family" in job:
-            load = family_at(job["family"], job["sizes"], graph["microbatch"], graph["attention"])
-            length = job["sequence"] or int(job["sizes"]["sequence"])
-        else:
-            supply = supply_of(job["model"], kept=True)
-            load, length = (
-                supply_at(supply, graph["microbatch"], graph["attention"]),
-                supply.facts.length(job["sequence"]),
-            )
+        load = supply_at(supply, Point(graph["tensor"], graph["microbatch"], length, graph["attention"]))
         if store.plain(parallel_rank(load, asked, length, graph["sequence_parallel"])) != graph:
             return [f"graphs.json: graph {at} is not one of {job.get('model') or job['family']} as phaze has it"]
     return []

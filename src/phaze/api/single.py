@@ -167,7 +167,8 @@ def schedule(
             raise InputError("--model", "there is no chip", "add --chip tpu-v4")
         else:
             from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
-            from phaze.graph.supply.rank import Rank, rank_of
+            from phaze.graph.supply.point import Rank
+            from phaze.graph.supply.rank import rank_of
             from phaze.graph.supply.supply import GraphFile, supply_of
             from phaze.graph.supply.tracing import OPENING
 

@@ -51,7 +51,6 @@ class PlanFacts:
     setting: Setting
     batch: int
     devices: int
-    headroom: float = 0.0
     budget: Budget | None = None
     requested: Batch | None = None
     keeping: Keeping = AS_TRACED
@@ -108,7 +107,9 @@ def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, A
         **({} if budget is None else {"training_run": training_run(budget, pace, chip)}),
         "constants": _constants(facts, plan),
         "cluster": cluster_document(problem.cluster, chip),
-        "memory_left": memory_left(document["stages"], chip.hbm.size_bytes, facts.headroom, facts.setting.stack.saves),
+        "memory_left": memory_left(
+            document["stages"], chip.hbm.size_bytes, problem.headroom, facts.setting.stack.saves
+        ),
         **exchange_document(model, problem, plan, facts.setting),
         **offload_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
@@ -134,7 +135,7 @@ def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> d
     """The document of a given plan: always its time; when it does not fit also the shortage."""
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
-    facts = PlanFacts(job.model, setting, job.batch, job.devices, 0.0, job.budget, job.requested, keeping)
+    facts = PlanFacts(job.model, setting, job.batch, job.devices, job.budget, job.requested, keeping)
     document = plan_document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     return document if shortage is None else {**document, "shortage": shortage}
@@ -207,7 +208,6 @@ def planned_document(
         setting,
         request.job.batch,
         request.job.devices,
-        request.job.headroom,
         None if job is None else job.budget,
         None if job is None else job.batch,
         keeping_of(setting.stack),

@@ -14,7 +14,7 @@ from phaze.documents import Count, check
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, family_at, parallel_rank, supply_at
+from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, parallel_rank, supply_at
 from phaze.evaluate.plan import Candidate, RankAt, Request
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.recomputing import parts_of
@@ -26,7 +26,8 @@ from phaze.graph.ir import Model
 from phaze.graph.split_context import way_named
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
-from phaze.graph.supply.supply import supply_of
+from phaze.graph.supply.point import Point
+from phaze.graph.supply.supply import Family, Supply, supply_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.formats import Precision
@@ -125,6 +126,13 @@ def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]
     }
 
 
+def _supply(job: JobTable) -> Supply:
+    """The model of a job: a family by its sizes, or a name."""
+    if job.family is not None and job.sizes is not None:
+        return Family(job.family, job.sizes)
+    return supply_of(str(job.model), kept=True)
+
+
 def reopened(
     document: Mapping[str, Any], where: str, memo: Memo | None = None, rank_at: RankAt | None = None
 ) -> Reopened:
@@ -146,13 +154,11 @@ def reopened(
     spread, microbatch = bool(document.get("sequence_parallel", False)), document["microbatch"]
     if rank_at is not None and job.graph is None:
         model = rank_at((document["tensor"], microbatch, spread, job.attention), parallel)
-    elif job.family is not None and job.sizes is not None:
-        load = family_at(job.family, job.sizes, microbatch, job.attention)
-        model = parallel_rank(load, parallel, job.sequence or int(job.sizes["sequence"]), spread)
-    elif job.model is not None:
-        supply = supply_of(job.model, kept=True)
-        load = supply_at(supply, microbatch, job.attention)
-        model = parallel_rank(load, parallel, supply.facts.length(job.sequence), spread)
+    elif job.model is not None or job.family is not None:
+        supply = _supply(job)
+        length = supply.facts.length(job.sequence)
+        load = supply_at(supply, Point(document["tensor"], microbatch, length, job.attention))
+        model = parallel_rank(load, parallel, length, spread)
     elif job.graph is not None:
         model = load_graph(job.graph)
     else:

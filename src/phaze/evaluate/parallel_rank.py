@@ -6,22 +6,20 @@ share out the experts          :func:`phaze.graph.split_experts.expert_parallel`
 let attention see all keys     :func:`phaze.graph.split_context.context_parallel`
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from phaze.cost.ranks import Degrees, Divided, require_divided
 from phaze.errors import InputError
 from phaze.evaluate.memo import Memo
 from phaze.graph.fold_experts import folded_model, require_own_tokens
-from phaze.graph.ir import Attention, Layer, Model
+from phaze.graph.ir import Layer, Model
 from phaze.graph.mixture import Mixture, mixture_of
 from phaze.graph.split_context import Way, context_parallel
 from phaze.graph.split_experts import expert_parallel
 from phaze.graph.supply.point import Point
 from phaze.graph.supply.supply import Supply
-from phaze.graph.zoo import load_family
 from phaze.placement.sharing import Sharing
 
 # No router is let to send one rank more of the mean than this.
@@ -167,19 +165,10 @@ def _mixture(memo: Memo, layer: Layer) -> Mixture | None:
     return memo.take(("mixture", id(layer)), lambda: (layer, mixture_of(layer)))[1]
 
 
-def family_at(family: str, sizes: Mapping[str, Any], microbatch: int, attention: Attention) -> LoadAt:
-    """A family by its sizes, to be loaded at any width and sequence."""
-    return lambda tensor, sequence, spread: load_family(
-        family,
-        sizes,
-        tensor=tensor,
-        microbatch=microbatch,
-        sequence=sequence,
-        attention=attention,
-        sequence_parallel=spread,
-    )
+def supply_at(supply: Supply, traced: Point) -> LoadAt:
+    """A model to be loaded at any width and sequence, with the microbatch and attention of ``traced``."""
 
+    def load(tensor: int, sequence: int, spread: bool) -> Model:
+        return supply.model(replace(traced, tensor=tensor, sequence=sequence, sequence_parallel=spread))
 
-def supply_at(supply: Supply, microbatch: int, attention: Attention) -> LoadAt:
-    """A model that is named, to be loaded at any width and sequence."""
-    return lambda tensor, sequence, spread: supply.model(Point(tensor, microbatch, sequence, attention, spread))
+    return load

@@ -27,6 +27,10 @@ from phaze.evaluate.plan_tables import (
     WhatIfTable,
 )
 from phaze.hardware.formats import Precision
+from phaze.options.keys import AnswerPlanKeys
+
+# What is printed of every plan; documents of older releases may lack it.
+PRINTED = ("zero", "attention", "chunks")
 
 
 class JobPlanTable(PlanTable, FiguresTable):
@@ -57,6 +61,13 @@ class ShownSplit(SplitTable):
     """A split beside a plan that is printed."""
 
     slower: Number
+
+
+def _require_printed(table: AnswerPlanKeys) -> None:
+    """Refuse a plan that lacks what is printed of every plan."""
+    missing = [key for key in PRINTED if key not in table.model_fields_set]
+    if missing:
+        raise ValueError(f"the key '{missing[0]}' is missing")
 
 
 class ShownCluster(Loose):
@@ -100,6 +111,12 @@ class ShownPlanTable(JobPlanTable):
     experts: ShownSplit | None = None
     shortage: ShownShortage | None = None
     feasible: bool
+
+    @model_validator(mode="after")
+    def _printed(self) -> "ShownPlanTable":
+        for table in (self, *(self.alternatives or ())):
+            _require_printed(table)
+        return self
 
     @model_validator(mode="after")
     def _exchanged(self) -> "ShownPlanTable":

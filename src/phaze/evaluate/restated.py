@@ -46,7 +46,7 @@ def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
     shape = Shape(*degrees, document.get("order", ""), chunks, family.name)
     cuts = [StageCut(tuple(stage["layers"]), stage["recompute"]) for stage in document["stages"]]
     plan = price(problem, shape, cuts, LevelPrices(setting.cluster, setting.basis))
-    facts = PlanFacts(model, setting, job.batch, job.devices, headroom, keeping=keeping_of(setting.stack))
+    facts = PlanFacts(model, setting, job.batch, job.devices, keeping=keeping_of(setting.stack))
     found = plan_document(facts, problem, plan)
     return {key: value for key, value in found.items() if key not in APART}
 

@@ -17,8 +17,6 @@ from phaze.errors import InputError
 from phaze.evaluate.families import family_of, stack_running
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.parallel_rank import (
-    LoadAt,
-    family_at,
     fullest_rows,
     parallel_rank,
     require_shared_out,
@@ -29,9 +27,10 @@ from phaze.evaluate.run_plan import RunPlanTable
 from phaze.evaluate.run_tables import GptTable, LlamaTable, MoeTable
 from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, is_path, read_text
-from phaze.graph.ir import Attention, Model
+from phaze.graph.ir import Model
 from phaze.graph.store import load as load_graph
-from phaze.graph.supply.supply import supply_of
+from phaze.graph.supply.point import Point
+from phaze.graph.supply.supply import Family, Supply, supply_of
 from phaze.graph.tensor_plan import is_place, place_beside
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
@@ -115,24 +114,21 @@ class RunJob:
     rows: float = 1.0
 
 
-def _model_of(run: RunFile, attention: Attention, allow_code: bool) -> Model:
-    plan = run.plan
+def _supply(run: RunFile, allow_code: bool) -> Supply:
+    """The model of a run: a family by its sizes, or a name."""
     for family in SIZED:
         table: Document | None = getattr(run, family)
         if table is not None:
-            sizes = table.model_dump(exclude_none=True)
-            return _rank_of(
-                run, run.sequence or sizes["sequence"], family_at(family, sizes, plan.microbatch, attention)
-            )
-    if run.model is not None:
-        supply = supply_of(run.model, allow_code=allow_code, where="model")
-        return _rank_of(run, supply.facts.length(run.sequence), supply_at(supply, plan.microbatch, attention))
-    return _graph_file(run)
+            return Family(family, table.model_dump(exclude_none=True))
+    return supply_of(str(run.model), allow_code=allow_code, where="model")
 
 
-def _rank_of(run: RunFile, sequence: int, load: LoadAt) -> Model:
-    plan, asked = run.plan, replace(run.plan.parallel, rows=run.rows)
-    return parallel_rank(load, asked, sequence, plan.sequence_parallel and plan.tensor > 1)
+def _model_of(run: RunFile, traced: Point, allow_code: bool) -> Model:
+    if run.graph is not None:
+        return _graph_file(run)
+    supply = _supply(run, allow_code)
+    asked = replace(run.plan.parallel, rows=run.rows)
+    return parallel_rank(supply_at(supply, traced), asked, supply.facts.length(run.sequence), traced.split)
 
 
 # The keys of a run that may be paths, but for its model.
@@ -200,18 +196,11 @@ def _at(path: str, read: Callable[[], T]) -> T:
         raise InputError(f"{path}: {fault.where}" if fault.where else path, fault.problem, fault.remedy) from None
 
 
-def traced_as(run: RunFile, attention: Attention) -> tuple[str, ...]:
+def traced_as(run: RunFile, traced: Point) -> tuple[str, ...]:
     """What the layers of a run's model depend on; runs that agree in it differ at most in how often they are called."""
-    plan, sized = run.plan, [getattr(run, family) for family in SIZED]
+    sized = [getattr(run, family) for family in SIZED]
     tables = [None if t is None else t.model_dump(exclude={"layers"}) for t in sized]
-    split = (
-        plan.parallel,
-        run.imbalance,
-        run.capacity,
-        plan.microbatch,
-        plan.sequence_parallel and plan.tensor > 1,
-        attention,
-    )
+    split = (run.plan.parallel, run.imbalance, run.capacity, traced)
     return tuple(map(repr, (*tables, run.model, run.graph, run.sequence, *split)))
 
 
@@ -259,9 +248,13 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None, allow_code
     require_host(run.plan.mode, chip, path)
     family = family_of(stack, run.plan.family, run.plan.chunks)
     stack = stack_running(stack, family, f"{where}: plan.family")
-    attention = run.attention or stack.attention
-    traced = traced_as(run, attention)
-    model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, attention, allow_code)))
+    plan = run.plan
+    # The sequence is the model's own where the run does not state one.
+    point = Point(
+        plan.tensor, plan.microbatch, run.sequence or 0, run.attention or stack.attention, plan.sequence_parallel
+    )
+    traced = traced_as(run, point)
+    model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, point, allow_code)))
     return RunJob(
         model=model,
         traced=traced,

@@ -32,14 +32,13 @@ FAMILIES = ("gpipe", "1f1b", "interleaved")
 
 @dataclass(frozen=True, slots=True)
 class TracedPlan:
-    """A plan with the model and the setting that it was made for."""
+    """A plan with its stage of ZeRO, and the model and the setting that it was made for."""
 
     name: str
     model: Model
     setting: Setting
     plan: Mapping[str, Any]
     batch: int
-    zero: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def _stage_jobs(traced: TracedPlan, ranks: Ranks) -> list[StageJob]:
             tensor=model.tensor,
             alike=ranks.data * ranks.width // model.tensor,
             experts=max(1, expert // model.tensor),
-            zero=traced.zero,
+            zero=int(plan.get("zero", 0)),
             shard=int(plan.get("shard", 0)),
             stages=ranks.stages,
             gradient_bytes=traced.setting.stack.gradient_wire_bytes * wide / 2.0,

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError, unknown_name
-from phaze.graph.ir import Attention
 from phaze.graph.shipped import case_name
+from phaze.graph.supply.point import Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +136,19 @@ def file_of(family: str, values: Mapping[str, Any]) -> str:
     return family if values.get("gated", True) else UNGATED
 
 
-def family_case(
-    family: str, values: Mapping[str, Any], point: Mapping[str, int], attention: Attention, spread: bool
-) -> str:
-    """The name of the case that a point belongs to."""
-    conditions = ["t=1" if point["t"] == 1 else "t>1", "b=1" if point["b"] == 1 else "b>1"]
-    if attention == "eager":
-        conditions.append("a=t" if point["a"] == point["t"] else "a>t")
+def family_case(family: str, values: Mapping[str, Any], letters: Mapping[str, int], rank: Point) -> str:
+    """The name of the case that a rank of these sizes belongs to."""
+    conditions = ["t=1" if letters["t"] == 1 else "t>1", "b=1" if letters["b"] == 1 else "b>1"]
+    if rank.attention == "eager":
+        conditions.append("a=t" if letters["a"] == letters["t"] else "a>t")
     if family == "moe":
-        if attention == "eager":
+        if rank.attention == "eager":
             raise InputError("moe", "its bundled graphs have fused attention", "use fused attention, or name a model")
-        conditions.append("shared" if point["r"] else "plain")
+        conditions.append("shared" if letters["r"] else "plain")
     if family == "llama":
-        conditions.append("k=a" if point["k"] == point["a"] else "k<a")
+        conditions.append("k=a" if letters["k"] == letters["a"] else "k<a")
         conditions.append("tied" if values["tied"] else "untied")
-    return case_name(attention, spread, *conditions)
+    return case_name(rank, *conditions)
 
 
 def free_letters(family: str, case: str) -> tuple[str, ...]:

@@ -20,17 +20,18 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.graph import sizes, store
-from phaze.graph.ir import MOST_WHOLE, Attention, Model
+from phaze.graph.ir import MOST_WHOLE, Model
 from phaze.graph.shipped_layer import ROLES, LayerForm, layer_form
-from phaze.graph.sizes import Expression, Point
+from phaze.graph.sizes import Expression
+from phaze.graph.supply.point import Point
 from phaze.graph.template import Symbolic, filled, group_alike, template
 
 HEAD = ("name", "sequence_parallel", "attention", "approximations", "layers")
 
 
-def case_name(attention: Attention, sequence_parallel: bool, *conditions: str) -> str:
-    """The name of a case."""
-    return " ".join((attention, *(("sequence-parallel",) if sequence_parallel else ()), *conditions))
+def case_name(rank: Point, *conditions: str) -> str:
+    """The name of the case that a rank belongs to under these conditions."""
+    return " ".join((rank.attention, *(("sequence-parallel",) if rank.split else ()), *conditions))
 
 
 def frame_of(model: Model) -> dict[str, Any]:
@@ -157,14 +158,14 @@ def open_shipped(name: str) -> Shipped:
     return Shipped(raw["expressions"], raw["templates"], raw["cases"])
 
 
-def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention: Attention, spread: bool) -> Model:
-    """The model called ``name`` in a case of ``shipped`` at ``point``; ``spread``: with sequence parallelism."""
+def model_at(shipped: Shipped, case: str, letters: sizes.Point, name: str, rank: Point) -> Model:
+    """The model called ``name`` in a case of ``shipped`` at these sizes, as ``rank`` runs."""
     raw = shipped.cases[case]
     known: dict[int, int] = {}
 
     def value(number: int) -> int:
         if number not in known:
-            known[number] = shipped.expression(number).at(point)
+            known[number] = shipped.expression(number).at(letters)
         return known[number]
 
     def numbers(place: Sequence[Any]) -> list[int]:
@@ -177,5 +178,5 @@ def model_at(shipped: Shipped, case: str, point: Point, *, name: str, attention:
     frame = filled(shipped.templates[raw["frame"][0]], numbers(raw["frame"]))
     if max(known.values(), default=0) > MOST_WHOLE:
         raise InputError(name, f"at these sizes a tensor has more than {MOST_WHOLE:.1g} elements", "make it smaller")
-    text = {"name": name, "sequence_parallel": spread, "attention": attention}
+    text = {"name": name, "sequence_parallel": rank.split, "attention": rank.attention}
     return store.framed({**text, **frame, "approximations": raw["approximations"]}, layers)

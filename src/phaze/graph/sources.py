@@ -8,7 +8,7 @@ file.py:function    the user's code, which is run, traced
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from phaze import documents
@@ -16,7 +16,8 @@ from phaze.errors import InputError
 from phaze.files import read_text
 from phaze.graph import store, zoo
 from phaze.graph.family import check_sizes
-from phaze.graph.ir import Attention, Model
+from phaze.graph.ir import Model
+from phaze.graph.supply.point import Rank
 
 if TYPE_CHECKING:
     from phaze.graph.torch.program import Source
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which model, at which width, microbatch and sequence (None: its own), and how it runs.
+    """Which rank of which model.
 
     ``model`` is a name or a place; or ``family`` and its ``sizes`` are given. ``fresh`` asks for a trace.
     """
@@ -32,11 +33,7 @@ class Request:
     model: str = ""
     family: str = ""
     sizes: Mapping[str, Any] | None = None
-    tensor: int = 1
-    microbatch: int = 1
-    sequence: int | None = None
-    attention: Attention = "eager"
-    sequence_parallel: bool = False
+    rank: Rank = field(default_factory=Rank)
     fresh: bool = False
 
 
@@ -65,27 +62,12 @@ def load(request: Request) -> Model:
         if "schema" in raw or request.model == "-":
             return store.model_of(raw, where)
     elif not request.fresh and request.family:
-        return zoo.load_family(
-            request.family,
-            request.sizes or {},
-            tensor=request.tensor,
-            microbatch=request.microbatch,
-            sequence=request.sequence,
-            attention=request.attention,
-            sequence_parallel=request.sequence_parallel,
-        )
+        return zoo.load_family(request.family, request.sizes or {}, **request.rank.stated())
     elif not request.fresh and ":" not in request.model:
-        entry = zoo.entry_of(request.model)
-        length = zoo.check_sequence(entry, request.sequence)
-        if zoo.is_shipped(request.model, request.tensor, length, request.sequence_parallel):
-            return zoo.load_model(
-                request.model,
-                request.tensor,
-                request.microbatch,
-                length,
-                attention=request.attention,
-                sequence_parallel=request.sequence_parallel,
-            )
+        rank = request.rank
+        length = zoo.check_sequence(zoo.entry_of(request.model), rank.sequence)
+        if zoo.is_shipped(request.model, rank.tensor or 1, length, rank.sequence_parallel or False):
+            return zoo.load_model(request.model, **rank.stated())
     return _trace(request)
 
 
@@ -118,19 +100,10 @@ def source_of(request: Request) -> "Source":
 
 
 def _trace(request: Request) -> Model:
-    if request.microbatch < 1:
-        raise InputError("--microbatch", f"{request.microbatch} is not a positive number")
     found = source_of(request)
     from phaze.graph.torch.trace import trace_model
 
-    return trace_model(
-        found,
-        tensor=request.tensor,
-        microbatch=request.microbatch,
-        sequence=request.sequence,
-        attention=request.attention,
-        sequence_parallel=request.sequence_parallel,
-    )
+    return trace_model(found, **request.rank.stated())
 
 
 def unknown_operators(request: Request) -> tuple[tuple[str, str, str], ...]:
@@ -138,4 +111,4 @@ def unknown_operators(request: Request) -> tuple[tuple[str, str, str], ...]:
     found = source_of(request)
     from phaze.graph.torch import trace
 
-    return trace.unknown_operators(found, request.sequence)
+    return trace.unknown_operators(found, request.rank.sequence)

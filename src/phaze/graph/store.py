@@ -41,6 +41,8 @@ SCHEMA = "phaze.graph/1"
 AGAIN = "forward"
 # What a graph says of itself only where it is one of several ranks that share a sequence or experts.
 DEGREES = ("context", "context_way", "expert", "expert_tensor")
+# What the rank of a graph is.
+TRACED = ("name", "tensor", "microbatch", "sequence", "sequence_parallel", "attention")
 
 
 def touched(operators: Sequence[Operator]) -> set[int]:
@@ -199,12 +201,7 @@ def from_plain(raw: Mapping[str, Any]) -> Model:
 def framed(raw: Mapping[str, Any], layers: Sequence[Layer]) -> Model:
     """The model of layers, and of plain values for all else."""
     return Model(
-        name=raw["name"],
-        tensor=raw["tensor"],
-        microbatch=raw["microbatch"],
-        sequence=raw["sequence"],
-        sequence_parallel=raw["sequence_parallel"],
-        attention=raw["attention"],
+        **{key: raw[key] for key in TRACED},
         layers=tuple(layers),
         calls=tuple(Call(*row) for row in raw["calls"]),
         edges=tuple(Edge(*row) for row in raw["edges"]),

@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Unpack
 
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
 from phaze.graph.family import FAMILIES, ROTARY_FAMILIES, check_sizes, family_case, family_point, file_of
-from phaze.graph.ir import Attention, Model
+from phaze.graph.ir import Model
 from phaze.graph.positions import extended, require_positions
 from phaze.graph.shipped import case_name, model_at, open_shipped
+from phaze.graph.supply.point import Point, Variant
 from phaze.graph.torch.named import NAMED
 
 SHIPPED_WIDTHS = (1, 2, 4, 8)
@@ -131,37 +132,26 @@ def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -
 
 
 def load_model(
-    name: str,
-    tensor: int = 1,
-    microbatch: int = 1,
-    sequence: int | None = None,
-    *,
-    attention: Attention = "eager",
-    sequence_parallel: bool = False,
+    name: str, tensor: int = 1, microbatch: int = 1, sequence: int | None = None, **variant: Unpack[Variant]
 ) -> Model:
     """The graph of a named model on one of ``tensor`` ranks, from the bundled files."""
-    entry = entry_of(name)
-    length = check_sequence(entry, sequence)
-    row = NAMED[name]
+    length = check_sequence(entry_of(name), sequence)
+    return model_at_point(name, Point(tensor, microbatch, length, **variant))
+
+
+def model_at_point(name: str, point: Point) -> Model:
+    """The graph of a named model at a point, from the bundled files."""
+    entry, row = entry_of(name), NAMED[name]
+    length = check_sequence(entry, point.sequence)
     if not row.architecture:
-        model = load_family(
-            row.kind,
-            row.sizes,
-            tensor=tensor,
-            microbatch=microbatch,
-            sequence=length,
-            attention=attention,
-            sequence_parallel=sequence_parallel,
-            name=name,
-        )
+        model = family_at_point(row.kind, row.sizes, point, name)
         noted = (*model.approximations, entry.approximation) if entry.approximation else model.approximations
         return replace(model, approximations=noted)
-    _check_split(name, tensor, microbatch, entry.shipped)
-    spread = sequence_parallel and tensor > 1
-    check_shards(name, length, tensor, spread and not entry.fixed)
-    point = {"s": length} if microbatch == 1 else {"s": length, "b": microbatch}
-    case = case_name(attention, spread, f"t={tensor}", "b=1" if microbatch == 1 else "b>1")
-    model = model_at(open_shipped(name), case, point, name=name, attention=attention, spread=spread)
+    _check_split(name, point.tensor, point.microbatch, entry.shipped)
+    check_shards(name, length, point.tensor, point.split and not entry.fixed)
+    letters = {"s": length} if point.microbatch == 1 else {"s": length, "b": point.microbatch}
+    case = case_name(point, f"t={point.tensor}", "b=1" if point.microbatch == 1 else "b>1")
+    model = model_at(open_shipped(name), case, letters, name, point)
     said = extended(length, entry.positions, entry.rotary)
     return replace(model, approximations=(*model.approximations, *said)) if said else model
 
@@ -179,14 +169,17 @@ def load_family(
     tensor: int = 1,
     microbatch: int = 1,
     sequence: int | None = None,
-    attention: Attention = "eager",
-    sequence_parallel: bool = False,
     name: str = "",
+    **variant: Unpack[Variant],
 ) -> Model:
     """The graph of a family by its sizes (keys as in ``phaze.run/1``), at any width that divides it."""
-    values = check_sizes(family, sizes)
-    length = values["sequence"] if sequence is None else sequence
-    called = name or family
+    length = check_sizes(family, sizes)["sequence"] if sequence is None else sequence
+    return family_at_point(family, sizes, Point(tensor, microbatch, length, **variant), name)
+
+
+def family_at_point(family: str, sizes: Mapping[str, Any], point: Point, name: str = "") -> Model:
+    """The graph of a family by its sizes at a point, called ``name`` or as the family."""
+    values, length, called = check_sizes(family, sizes), point.sequence, name or family
     if length == 1 or (family == "gpt" and values["hidden"] == values["heads"]):
         what = "a sequence of 1" if length == 1 else "heads of width 1"
         raise InputError(called, f"no graphs of {what} are bundled", "trace it, with --fresh")
@@ -195,22 +188,18 @@ def load_family(
     require_positions(called, length, values["sequence"], family in ROTARY_FAMILIES)
     said = extended(length, values["sequence"], family in ROTARY_FAMILIES)
     values = {**values, "sequence": max(length, values["sequence"])}
-    if microbatch < 1:
-        raise InputError("--microbatch", f"{microbatch} is not a positive number")
-    spread = sequence_parallel and tensor > 1
-    check_shards(called, length, tensor, spread)
-    point = family_point(family, values, tensor, microbatch, length)
-    case = family_case(family, values, point, attention, spread)
-    shipped = open_shipped(file_of(family, values))
-    model = model_at(shipped, case, point, name=called, attention=attention, spread=spread)
+    if point.microbatch < 1:
+        raise InputError("--microbatch", f"{point.microbatch} is not a positive number")
+    check_shards(called, length, point.tensor, point.split)
+    letters = family_point(family, values, point.tensor, point.microbatch, length)
+    case = family_case(family, values, letters, point)
+    model = model_at(open_shipped(file_of(family, values)), case, letters, called, point)
     model = deepen(model, [values["layers"]] * len(runs(model)))
     model = replace(model, approximations=(*model.approximations, *said)) if said else model
     if family != "moe" or not values["dense_layers"]:
         return model
     dense = {key: values[key] for key in (*FAMILIES["llama"].letters, "layers", "tied")}
-    at: dict[str, Any] = {"tensor": tensor, "microbatch": microbatch, "sequence": length}
-    with_mlp = load_family("llama", dense, attention=attention, sequence_parallel=sequence_parallel, **at)
-    return _first_dense(model, with_mlp, values["dense_layers"])
+    return _first_dense(model, family_at_point("llama", dense, point), values["dense_layers"])
 
 
 def _first_dense(model: Model, dense: Model, count: int) -> Model:

@@ -80,7 +80,7 @@ def _shared_graphs(supply: Supply, points: list[Point], degrees: Degrees) -> lis
     """The files of ranks that share sequences and experts, at every point and degree that the model can have."""
     refusals, found = Refusals(), list[str]()
     for point in points:
-        load = supply_at(supply, point.microbatch, point.attention)
+        load = supply_at(supply, point)
         for parallel in parallels(point.tensor, *degrees):
             rank = partial(parallel_rank, load, parallel, point.sequence, point.sequence_parallel)
             model = refusals.attempted(parallel, rank)

@@ -8,6 +8,7 @@ from phaze.graph.saved.buffers import gradient_elements, weight_shapes
 from phaze.graph.saved.modes import AS_TRACED, Keeping, Modes, unions, work_of
 from phaze.graph.saved.regions import MODULES
 from phaze.graph.saved.rules import SAVES, Saves, flow_of, logits
+from phaze.graph.supply.point import Rank
 
 NAMES = ("llama2-7b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "gpt3-175b", "bert-large", "t5-large", "vit-large")
 # Bytes a token and unit of width. A Llama-3 8B block by count: 2 + 2 (norm and its result), 2 + 1
@@ -22,14 +23,7 @@ HIDDEN = {"llama2-7b": 4096, "llama3-8b": 4096, "llama3-70b": 8192, "mixtral-8x7
 
 
 def model(name: str, tensor: int = 1, attention: Attention = "fused", sequence: int | None = None) -> Model:
-    asked = sources.Request(
-        model=name,
-        tensor=tensor,
-        attention=attention,
-        sequence=sequence,
-        sequence_parallel=tensor > 1,
-    )
-    return sources.load(asked)
+    return sources.load(sources.Request(name, rank=Rank(tensor, 1, sequence, attention, tensor > 1)))
 
 
 def block(own: Model) -> Layer:

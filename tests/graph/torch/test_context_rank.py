@@ -27,7 +27,7 @@ def test_ranks_hold_every_position_once_and_see_as_many_keys(ranks: int) -> None
 
 
 def _built(source: Source, weights: dict[str, Any] | None) -> Program:
-    program = source.build(Shape(1, LENGTH, "fused"))
+    program = source.build(Shape(1, LENGTH, fused=True))
     fill(program, source.vocabulary)
     if weights is not None:
         program.module.load_state_dict(weights)

@@ -25,7 +25,7 @@ Gradients = dict[str, Any]
 
 
 def _built(source: Source, weights: dict[str, Any] | None, sequences: slice) -> Program:
-    program = source.build(Shape(2, LENGTH, "eager"))
+    program = source.build(Shape(2, LENGTH))
     fill(program, source.vocabulary)
     if weights is not None:
         program.module.load_state_dict(weights)

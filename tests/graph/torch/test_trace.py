@@ -57,7 +57,7 @@ def test_backward_does_twice_the_products_of_forward(name: str) -> None:
 
 def test_a_frozen_weight_has_no_gradient_product() -> None:
     def build(shape: Shape) -> Program:
-        module = GptModel(GPT, shape.attention)
+        module = GptModel(GPT, shape.fused)
         for each in module.blocks:
             assert isinstance(each, nn.Module)
             each.get_parameter("mlp.up.weight").requires_grad_(False)
@@ -129,7 +129,7 @@ def test_equal_layers_fold(name: str) -> None:
 
 def test_a_changed_layer_in_the_middle_does_not_fold() -> None:
     def build(shape: Shape) -> Program:
-        module = GptModel(GPT, shape.attention)
+        module = GptModel(GPT, shape.fused)
         module.blocks.insert(1, nn.TransformerEncoderLayer(GPT.hidden, GPT.heads))
         module.blocks.append(module.blocks[0])
         tokens = torch.zeros(shape.sequence, shape.microbatch, dtype=torch.long)
@@ -141,7 +141,7 @@ def test_a_changed_layer_in_the_middle_does_not_fold() -> None:
 
 def test_a_setting_that_changes_no_shape_does_not_fold() -> None:
     def build(shape: Shape) -> Program:
-        module = GptModel(GPT, shape.attention)
+        module = GptModel(GPT, shape.fused)
         module.blocks[1].dropout = nn.Dropout(0.3)
         tokens = torch.zeros(shape.sequence, shape.microbatch, dtype=torch.long)
         return Program(module, tokens, lambda: module(tokens, tokens))
@@ -180,7 +180,7 @@ def test_ranks_share_the_work(name: str) -> None:
 
 def _built(source: Source) -> int:
     with without_weights():
-        module = source.build(Shape(1, source.sequence, "eager")).module
+        module = source.build(Shape(1, source.sequence)).module
     return sum(parameter.numel() for parameter in module.parameters())
 
 

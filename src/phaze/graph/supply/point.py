@@ -2,8 +2,8 @@
 parallelism; and what is known of a model before it is traced anywhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, TypedDict
 
 from phaze.errors import InputError
 from phaze.graph.ir import Attention
@@ -13,6 +13,13 @@ from phaze.graph.positions import require_positions
 USUAL_WIDTHS = (1, 2, 4, 8)
 
 
+class Variant(TypedDict, total=False):
+    """How a rank runs; where nothing is stated by eager attention and without sequence parallelism."""
+
+    attention: Attention
+    sequence_parallel: bool
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Point:
     """One rank of a model at a width, microbatch and sequence."""
@@ -20,18 +27,17 @@ class Point:
     tensor: int
     microbatch: int
     sequence: int
-    attention: Attention
-    sequence_parallel: bool
+    attention: Attention = "eager"
+    sequence_parallel: bool = False
+
+    @property
+    def split(self) -> bool:
+        """Whether sequence parallelism splits anything: one rank alone has nothing to split with."""
+        return self.sequence_parallel and self.tensor > 1
 
     def document(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "tensor": self.tensor,
-            "microbatch": self.microbatch,
-            "sequence": self.sequence,
-            "attention": self.attention,
-            "sequence_parallel": self.sequence_parallel,
-        }
+        return asdict(self)
 
     def __str__(self) -> str:
         shards = ", sequence parallel" if self.sequence_parallel else ""
@@ -101,3 +107,19 @@ def facts_of(raw: Mapping[str, Any]) -> Facts:
         None if raw["plan"] is None else dict(raw["plan"]),
         bool(raw["rotary"]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A rank that is asked for; None: width 1, microbatch 1, the model's own sequence, eager attention, and no sequence
+    parallelism, or all as the file of a graph has it."""
+
+    tensor: int | None = None
+    microbatch: int | None = None
+    sequence: int | None = None
+    attention: Attention | None = None
+    sequence_parallel: bool | None = None
+
+    def stated(self) -> dict[str, Any]:
+        """What of it is asked for."""
+        return {key: value for key, value in asdict(self).items() if value is not None}

@@ -85,14 +85,7 @@ class Bundled:
 
     def model(self, point: Point) -> Model:
         """The bundled graph."""
-        return zoo.load_model(
-            self.name,
-            point.tensor,
-            point.microbatch,
-            point.sequence,
-            attention=point.attention,
-            sequence_parallel=point.sequence_parallel,
-        )
+        return zoo.model_at_point(self.name, point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +115,7 @@ class Family:
 
     def model(self, point: Point) -> Model:
         """The bundled family at these sizes."""
-        return zoo.load_family(
-            self.name,
-            self.sizes,
-            tensor=point.tensor,
-            microbatch=point.microbatch,
-            sequence=point.sequence,
-            attention=point.attention,
-            sequence_parallel=point.sequence_parallel,
-        )
+        return zoo.family_at_point(self.name, self.sizes, point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +141,16 @@ class GraphFile:
 
     def model(self, point: Point) -> Model:
         """The graph, or an InputError if it was traced elsewhere."""
-        own = self.graph
-        here = Point(own.tensor, own.microbatch, own.sequence, own.attention, own.sequence_parallel)
-        if point != here:
-            raise InputError(self.place, f"this graph is of {here}, and {point} is wanted", "trace it, or request that")
-        return own
+        if point != self.point:
+            seen = f"this graph is of {self.point}, and {point} is wanted"
+            raise InputError(self.place, seen, "trace it, or request that")
+        return self.graph
+
+    @property
+    def point(self) -> Point:
+        """What it was traced as."""
+        graph = self.graph
+        return Point(graph.tensor, graph.microbatch, graph.sequence, graph.attention, graph.sequence_parallel)
 
 
 @dataclass(slots=True)

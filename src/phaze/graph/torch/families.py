@@ -17,8 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from phaze.graph.ir import Attention
-
 
 @dataclass(frozen=True, slots=True)
 class Gpt:
@@ -63,11 +61,11 @@ def causal_mask(length: int) -> Tensor:
     return torch.full((length, length), -math.inf).triu(1)
 
 
-def attend(qkv: tuple[Tensor, Tensor, Tensor], mask: Tensor, attention: Attention, dropout: float) -> Tensor:
+def attend(qkv: tuple[Tensor, Tensor, Tensor], mask: Tensor, fused: bool, dropout: float) -> Tensor:
     """Attention of (sequence, batch, head, width) tensors, as (sequence, batch, head x width)."""
     q, k, v = qkv
     length, batch, heads, width = q.shape
-    if attention == "fused":
+    if fused:
         q, k, v = (x.permute(1, 2, 0, 3) for x in (q, k, v))
         context = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
         return context.permute(2, 0, 1, 3).reshape(length, batch, heads * v.shape[-1])
@@ -81,18 +79,18 @@ def attend(qkv: tuple[Tensor, Tensor, Tensor], mask: Tensor, attention: Attentio
 class GptAttention(nn.Module):
     """Self-attention with one projection for query, key and value."""
 
-    def __init__(self, sizes: Gpt, attention: Attention) -> None:
+    def __init__(self, sizes: Gpt, fused: bool) -> None:
         super().__init__()
         self.heads, self.head_dim = sizes.heads, sizes.hidden // sizes.heads
         self.qkv_width = 3 * self.head_dim
-        self.attention, self.dropout = attention, sizes.dropout
+        self.fused, self.dropout = fused, sizes.dropout
         self.qkv = nn.Linear(sizes.hidden, 3 * sizes.hidden)
         self.out = nn.Linear(sizes.hidden, sizes.hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         projected = self.qkv(x)
         q, k, v = projected.view(*projected.shape[:2], self.heads, self.qkv_width).chunk(3, dim=-1)
-        result: Tensor = self.out(attend((q, k, v), mask, self.attention, self.dropout if self.training else 0.0))
+        result: Tensor = self.out(attend((q, k, v), mask, self.fused, self.dropout if self.training else 0.0))
         return result
 
 
@@ -108,10 +106,10 @@ class GptMlp(nn.Module):
 
 
 class GptBlock(nn.Module):
-    def __init__(self, sizes: Gpt, attention: Attention) -> None:
+    def __init__(self, sizes: Gpt, fused: bool) -> None:
         super().__init__()
         self.norm_attention, self.norm_mlp = nn.LayerNorm(sizes.hidden), nn.LayerNorm(sizes.hidden)
-        self.attention, self.mlp = GptAttention(sizes, attention), GptMlp(sizes)
+        self.attention, self.mlp = GptAttention(sizes, fused), GptMlp(sizes)
         self.dropout = nn.Dropout(sizes.dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -123,12 +121,12 @@ class GptBlock(nn.Module):
 class GptModel(nn.Module):
     """A decoder and its loss; tokens and targets are (sequence, batch)."""
 
-    def __init__(self, sizes: Gpt, attention: Attention) -> None:
+    def __init__(self, sizes: Gpt, fused: bool) -> None:
         super().__init__()
         self.embedding = nn.Embedding(sizes.vocabulary, sizes.hidden)
         self.positions = nn.Embedding(sizes.sequence, sizes.hidden)
         self.dropout = nn.Dropout(sizes.dropout)
-        self.blocks = nn.ModuleList(GptBlock(sizes, attention) for _ in range(sizes.layers))
+        self.blocks = nn.ModuleList(GptBlock(sizes, fused) for _ in range(sizes.layers))
         self.norm = nn.LayerNorm(sizes.hidden)
         self.head = nn.Linear(sizes.hidden, sizes.vocabulary, bias=False)
         self.head.weight = self.embedding.weight
@@ -164,10 +162,10 @@ def rotate(x: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
 class LlamaAttention(nn.Module):
     """Self-attention with rotary positions; several query heads share a key."""
 
-    def __init__(self, sizes: Llama, attention: Attention) -> None:
+    def __init__(self, sizes: Llama, fused: bool) -> None:
         super().__init__()
         self.head_dim, self.shared_by = sizes.head_dim, sizes.heads // sizes.kv_heads
-        self.attention = attention
+        self.fused = fused
         self.q = nn.Linear(sizes.hidden, sizes.heads * sizes.head_dim, bias=False)
         self.k = nn.Linear(sizes.hidden, sizes.kv_heads * sizes.head_dim, bias=False)
         self.v = nn.Linear(sizes.hidden, sizes.kv_heads * sizes.head_dim, bias=False)
@@ -178,7 +176,7 @@ class LlamaAttention(nn.Module):
         q, k = rotate(q, tables), rotate(k, tables)
         if self.shared_by > 1:
             k, v = (y.repeat_interleave(self.shared_by, dim=2) for y in (k, v))
-        result: Tensor = self.out(attend((q, k, v), mask, self.attention, 0.0))
+        result: Tensor = self.out(attend((q, k, v), mask, self.fused, 0.0))
         return result
 
 
@@ -254,10 +252,10 @@ class MoeMlp(nn.Module):
 
 
 class LlamaBlock(nn.Module):
-    def __init__(self, sizes: Llama, attention: Attention) -> None:
+    def __init__(self, sizes: Llama, fused: bool) -> None:
         super().__init__()
         self.norm_attention, self.norm_mlp = nn.RMSNorm(sizes.hidden), nn.RMSNorm(sizes.hidden)
-        self.attention = LlamaAttention(sizes, attention)
+        self.attention = LlamaAttention(sizes, fused)
         plain = LlamaMlp if sizes.gated else SquaredReluMlp
         self.mlp = MoeMlp(sizes) if isinstance(sizes, Moe) else plain(sizes)
 
@@ -270,11 +268,11 @@ class LlamaBlock(nn.Module):
 class LlamaModel(nn.Module):
     """A decoder and its loss; tokens and targets are (sequence, batch)."""
 
-    def __init__(self, sizes: Llama, attention: Attention) -> None:
+    def __init__(self, sizes: Llama, fused: bool) -> None:
         super().__init__()
         self.head_dim = sizes.head_dim
         self.embedding = nn.Embedding(sizes.vocabulary, sizes.hidden)
-        self.blocks = nn.ModuleList(LlamaBlock(sizes, attention) for _ in range(sizes.layers))
+        self.blocks = nn.ModuleList(LlamaBlock(sizes, fused) for _ in range(sizes.layers))
         self.norm = nn.RMSNorm(sizes.hidden)
         self.head = nn.Linear(sizes.hidden, sizes.vocabulary, bias=False)
         if sizes.tied:

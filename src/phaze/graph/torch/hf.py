@@ -133,7 +133,7 @@ def _masks_told() -> Iterator[None]:
 
 def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
     config = copy.deepcopy(config)
-    fused = shape.attention == "fused" and getattr(kind, "_supports_sdpa", False)
+    fused = shape.fused and getattr(kind, "_supports_sdpa", False)
     config._attn_implementation = "sdpa" if fused else "eager"
     with initialization.no_init_weights(), _quiet(), building():
         model: Any = kind(config)
@@ -143,9 +143,9 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
         model.loss_type = "ForCausalLM"
     plain_linears(model)
     no_cache(model)
-    if shape.attention == "fused" and (getattr(config, "attn_logit_softcapping", None) or has_sinks(config)):
+    if shape.fused and (getattr(config, "attn_logit_softcapping", None) or has_sinks(config)):
         fuse_capped(model)
-    if shape.attention == "fused":
+    if shape.fused:
         fuse_megatron_bert(model)
     inputs = model_inputs(model, config, shape)
 

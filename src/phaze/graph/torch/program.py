@@ -7,7 +7,6 @@ from typing import Any
 from torch import nn
 
 from phaze.errors import InputError
-from phaze.graph.ir import Attention
 from phaze.graph.torch.plans import Plan
 
 
@@ -22,11 +21,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a model is built for."""
+    """What a model is built for; ``fused``: by fused attention."""
 
     microbatch: int
     sequence: int
-    attention: Attention
+    fused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ class Proof:
 def open_bench(source: Source) -> Bench:
     """Build three copies without memory and run the first; the caller is within ``without_weights``."""
     sequence = source.sequence if source.fixed else min(TOKENS, source.sequence)
-    shape = Shape(1, sequence, "eager")
+    shape = Shape(1, sequence)
     copies = [copy_of(source.build(shape)) for _ in range(1 + RANKS)]
     flow, sizes = Flow(copies[0].program.module), Sizes()
     with Kernels(False):

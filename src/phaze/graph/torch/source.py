@@ -56,7 +56,7 @@ def gpt_source(sizes: Gpt, name: str = "gpt") -> Source:
     _check_heads(name, sizes)
     return Source(
         name=name,
-        build=lambda shape: _family_program(lambda s: GptModel(sizes, s.attention), shape),
+        build=lambda shape: _family_program(lambda s: GptModel(sizes, s.fused), shape),
         sequence=sizes.sequence,
         longest=sizes.sequence,
         fixed=False,
@@ -71,7 +71,7 @@ def llama_source(sizes: Llama, name: str = "llama") -> Source:
     _check_heads(name, sizes)
     return Source(
         name=name,
-        build=lambda shape: _family_program(lambda s: LlamaModel(sizes, s.attention), shape),
+        build=lambda shape: _family_program(lambda s: LlamaModel(sizes, s.fused), shape),
         sequence=sizes.sequence,
         longest=sizes.sequence,
         fixed=False,

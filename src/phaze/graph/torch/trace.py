@@ -6,11 +6,13 @@ trace      one folded pass, forward and backward, at any width and microbatch: l
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from phaze.errors import InputError
 from phaze.graph import opset
-from phaze.graph.ir import Attention, Call, Edge, Layer, Model, Tie
+from phaze.graph.ir import Call, Edge, Layer, Model, Tie
 from phaze.graph.positions import extended, require_positions
+from phaze.graph.supply.point import Point, Variant
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
@@ -40,14 +42,12 @@ class Discovery:
     entire: bool = False
 
 
-def discover(
-    source: Source, sequence: int | None = None, attention: Attention = "eager", microbatch: int = 1
-) -> Discovery:
+def discover(source: Source, sequence: int | None = None, fused: bool = False, microbatch: int = 1) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
-    shape = Shape(microbatch, _sequence(source, sequence), attention)
+    shape = Shape(microbatch, _sequence(source, sequence), fused)
     with without_weights(), faults.of_model(source.name):
         program = source.build(shape)
-        walk = _walk(program, None, Kernels(attention == "fused"), most_runs=_most_runs(shape.sequence))
+        walk = _walk(program, None, Kernels(fused), most_runs=_most_runs(shape.sequence))
         classes: dict[object, int] = {}
         blocks = [region for region in walk.regions if region.module is not None]
         numbers = tuple(classes.setdefault(signature(walk, region), len(classes)) for region in blocks)
@@ -61,19 +61,19 @@ def trace_model(
     tensor: int = 1,
     microbatch: int = 1,
     sequence: int | None = None,
-    attention: Attention = "eager",
-    sequence_parallel: bool = False,
     discovery: Discovery | None = None,
     tracks: dict[Shape, Track] | None = None,
+    **variant: Unpack[Variant],
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time,
     and ``tracks`` to keep what the code of the whole model does for other widths."""
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
-    length = _sequence(source, sequence)
-    found = discovery or discover(source, sequence, attention, microbatch)
+    point = Point(tensor, microbatch, _sequence(source, sequence), **variant)
+    fused, length = point.attention == "fused", point.sequence
+    found = discovery or discover(source, sequence, fused, microbatch)
     with without_weights(), faults.of_model(source.name):
-        shape = Shape(microbatch, length, attention)
+        shape = Shape(microbatch, length, fused)
         program = source.build(shape)
         track = _track(source, program, found, shape, tracks) if tensor > 1 else None
         sharding = shard_model(
@@ -81,9 +81,9 @@ def trace_model(
             source,
             width=tensor,
             sequence=length,
-            sequence_parallel=sequence_parallel and tensor > 1,
+            sequence_parallel=point.split,
         )
-        kernels = Kernels(attention == "fused", sharding.vocabulary)
+        kernels = Kernels(fused, sharding.vocabulary)
         uneven = next((note.partition(";")[0] for note in sharding.notes if "do not divide" in note), "")
         with faults.of_model(source.name, f"try a width that divides: {uneven}" if uneven else ""):
             sizes = Sizes(track, sharding.rules) if sharding.rules is not None else None
@@ -92,11 +92,7 @@ def trace_model(
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
         name=source.name,
-        tensor=tensor,
-        microbatch=microbatch,
-        sequence=length,
-        sequence_parallel=sequence_parallel and tensor > 1,
-        attention=attention,
+        **replace(point, sequence_parallel=point.split).document(),
         layers=layers,
         calls=calls,
         edges=edges,
@@ -105,7 +101,7 @@ def trace_model(
             *source.notes,
             *sharding.notes,
             *_kept_by_many(walk),
-            *_unfused(attention, layers),
+            *_unfused(fused, layers),
             *extended(length, source.longest, source.rotary),
         ),
     )
@@ -124,10 +120,10 @@ def _kept_by_many(walk: Walk) -> tuple[str, ...]:
     return (f"a result of {', '.join(makers)} is read by several blocks; each counts it in what it keeps",)
 
 
-def _unfused(attention: Attention, layers: Sequence[Layer]) -> tuple[str, ...]:
+def _unfused(fused: bool, layers: Sequence[Layer]) -> tuple[str, ...]:
     """Said when fused attention was asked for and the model's code never calls it."""
     kinds = {operator.kind for layer in layers for operator in layer.forward.operators}
-    if attention == "eager" or "attention" in kinds:
+    if not fused or "attention" in kinds:
         return ()
     return ("nothing is fused: the model's code does not call scaled_dot_product_attention",)
 
@@ -138,7 +134,7 @@ def unknown_operators(
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
     found = discover(source, sequence, microbatch=microbatch)
     with without_weights(), faults.of_model(source.name):
-        program = source.build(Shape(microbatch, _sequence(source, sequence), "eager"))
+        program = source.build(Shape(microbatch, _sequence(source, sequence)))
         walk = _walk(program, found, Kernels(False))
         return tuple((name, *place) for name, place in _unknown(walk).items())
 
@@ -178,7 +174,7 @@ def _track(
     known = {} if tracks is None else tracks
     if shape not in known:
         sizes = Sizes()
-        _walk(program, found, Kernels(shape.attention == "fused"), None, sizes)
+        _walk(program, found, Kernels(shape.fused), None, sizes)
         known[shape] = sizes.track
     return known[shape]
 

@@ -62,7 +62,7 @@ def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...
 def _notes(source: Source, width: int, built: list[nn.Module]) -> tuple[str, ...]:
     """What is said where a model is split over ``width`` ranks. One that only has weights cut gets them back and is
     kept in ``built``; a library's plan exchanges modules, and every width needs a new one."""
-    module = built[0] if built else source.build(Shape(1, source.sequence, "eager")).module
+    module = built[0] if built else source.build(Shape(1, source.sequence)).module
     cuts = source.plan is not None and bool(source.plan.cuts)
     if cuts and not built:
         built.append(module)
@@ -119,7 +119,7 @@ class Bench:
             raise InputError("", "no model was loaded")
         key = int(point["sequence"]), str(point["attention"])
         if key not in self.found:
-            self.found[key] = discover(self.source, key[0], point["attention"])
+            self.found[key] = discover(self.source, key[0], point["attention"] == "fused")
         return {"graph": document_of(trace_model(self.source, **point, discovery=self.found[key], tracks=self.tracks))}
 
 
