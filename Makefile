@@ -78,9 +78,11 @@ benchmarks: $(call stamp,$(TEST_EXTRAS))
 	$(call install,$(TEST_EXTRAS)$(comma)peers)
 	$(BIN)/python docs/tables.py --measured
 
-# Rewrites the tables between markers in docs/ from the commands that the markers name.
+# Rewrites the tables between markers in docs/ from the commands that the markers name, the page of all keys, and what type checkers see of options as keys.
 tables: $(call stamp,$(TEST_EXTRAS))
 	$(BIN)/python docs/tables.py
+	$(BIN)/python -m tools.format_keys
+	$(BIN)/python -m tools.key_stubs
 
 # The documentation as a searchable site in site/; a warning or a broken link is an error.
 docs: | $(BIN)/python

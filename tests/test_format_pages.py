@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.format_keys import PAGE, page
 
 from phaze.cli.schema import formats
 
@@ -44,3 +45,7 @@ def test_every_key_of_a_format_is_documented(name: str) -> None:
     text += (DOCS.parent / LINKED[name]).read_text(encoding="utf-8") if name in LINKED else ""
     known = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text)) | {"schema", "name", "title", "notes", "sources"}
     assert sorted(_keys(formats()[name].model.model_json_schema(by_alias=True)) - known) == []
+
+
+def test_the_page_of_all_keys_is_that_of_the_schemas() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.format_keys writes it anew"
