@@ -24,6 +24,8 @@ SLOTS = f"{CHECK}test_schedule_lies.py"
 CORES = f"{CHECK}test_agreement.py"
 CLUSTERS = f"{CHECK}test_cluster_agreement.py"
 PLANS = f"{CLUSTERS}::test_plans_take_what_phaze_says_and_no_bound_is_above_the_best"
+PLACEMENTS = f"{CORES}::test_placements_take_what_phaze_says"
+DEGREES = f"{CORES}::test_the_best_number_of_replicas_is_found_however_long_they_synchronise"
 PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
 KINDS = f"{CHECK}test_kinds.py::test_tensors_that_share_their_storage_are_kept_once"
@@ -189,8 +191,8 @@ MUTANTS = (
     ),
     Mutant(
         "plan_bounds.py",
-        "return np.asarray(laps * pace + share * costs.filled + costs.ends)",
-        "return np.asarray(laps * pace + costs.filled + costs.ends)",
+        "return np.asarray(laps * pace + share * costs.filled + ends)",
+        "return np.asarray(laps * pace + costs.filled + ends)",
         (PLANS,),
     ),
     Mutant(
@@ -211,13 +213,85 @@ MUTANTS = (
         "tile = np.maximum(low.sums / 8.0, macs)",
         (CLUSTER_BOXES,),
     ),
+    # plans exactly, and what bounds them under the published rules
     Mutant(
-        "exact_cuts.py",
-        "better = there & fits[every.at] & (first + last < waited[place])",
-        "better = there & (first + last < waited[place])",
+        "completions.py",
+        "better = fits[stage][:, None] & (first + last < waited)",
+        "better = whole_chunks[stage][:, None] & (first + last < waited)",
         (CLUSTERS,),
     ),
-    Mutant("exact_cuts.py", "sizes[tail + 1 : head + 1] += size", "sizes[tail + 2 : head + 1] += size", (CLUSTERS,)),
+    Mutant(
+        "completions.py",
+        "slower = np.maximum(seconds[:, None, :], self.pace[-1][sets.after[:, None], columns])",
+        "slower = np.maximum(seconds[:, None, :], self.pace[-1][sets.before[:, None], columns])",
+        (PLACEMENTS,),
+    ),
+    Mutant(
+        "exact_cuts.py",
+        "seconds = family.laps(rounds, stages) * pace + ends",
+        "seconds = rounds * pace + ends",
+        (PLACEMENTS,),
+    ),
+    Mutant("exact_cuts.py", "most = data - 1", "most = data // 2", (DEGREES,)),
+    Mutant(
+        "exact_cuts.py",
+        "pipeline = laps * max(label[0] + label[1], pace[smaller])",
+        "pipeline = laps * (label[0] + label[1] + pace[smaller])",
+        (CLUSTERS,),
+    ),
+    Mutant("exact_cuts.py", "reached[sets.before[steps]] = True", "reached[sets.after[steps]] = True", (CLUSTERS,)),
+    Mutant(
+        "closed_sets.py",
+        "if inside and not before[call] & closed_set and smaller not in seen:",
+        "if inside and smaller not in seen:",
+        (PLACEMENTS,),
+    ),
+    Mutant(
+        "closed_sets.py",
+        "unsplit[number] = job.stack.unsplit and graph.width > 1 and not sharded",
+        "unsplit[number] = False",
+        (PLACEMENTS,),
+    ),
+    Mutant(
+        "closed_sets.py",
+        "if closed_set >> head & 1 and not closed_set >> tail & 1]",
+        "if closed_set >> head & 1]",
+        (CLUSTERS,),
+    ),
+    Mutant("closed_sets.py", "live.append(max(size for _, size in rows))", "live.append(0.0)", (CLUSTERS,)),
+    Mutant(
+        "plan_classes.py",
+        "return (0,)\n        return tuple(mode",
+        "return self.modes\n        return tuple(mode",
+        (PLACEMENTS,),
+    ),
+    Mutant("plan_classes.py", "fewest = 1 if self.job.stack.flat", "fewest = 2 if self.job.stack.flat", (PLACEMENTS,)),
+    Mutant(
+        "plan_classes.py",
+        "stages = [[call] for call in sources] if row.stages > 1 else",
+        "stages = [[call] for call in sources[:1]] if row.stages > 1 else",
+        (PLACEMENTS,),
+    ),
+    Mutant(
+        "row_costs.py",
+        "waited = np.maximum(recomputed, moved) if job.stack.arriving else recomputed + moved",
+        "waited = recomputed + moved",
+        (PLACEMENTS,),
+    ),
+    Mutant(
+        "plan_bounds.py",
+        "shared = costs.slowdown * costs.layers / (row.stages + spared * (costs.slowdown - 1.0))",
+        "shared = costs.slowdown * costs.layers / row.stages",
+        (PLACEMENTS,),
+    ),
+    Mutant(
+        "plan_bounds.py",
+        "time_left = left + costs.boundary if mode and space.job.stack.arriving else left",
+        "time_left = left",
+        (PLACEMENTS,),
+    ),
+    Mutant("plan_bounds.py", "if not space.parts.unsplit:", "if space.graph.width:", (PLACEMENTS,)),
+    Mutant("job.py", "FLAT_REDUCTION = 4.0", "FLAT_REDUCTION = 2.0", (PLACEMENTS,)),
     # a model
     Mutant(
         "model.py",

@@ -5,13 +5,16 @@ import pytest
 
 from phaze.check import mappings, products, vectors, works
 from phaze.check.certified import plan_batch
+from phaze.check.exact_cuts import ExactRows
 from phaze.check.formats import Held
 from phaze.check.graphs import Pass
 from phaze.check.job import Job
 from phaze.check.network import Level, Network
 from phaze.check.orders import in_series
-from phaze.check.placements import cuts_of, least_batch, stages_of
+from phaze.check.plan_bounds import least_batches
+from phaze.check.plan_classes import GraphParts, PlanSpace
 from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode
+from phaze.check.row_costs import Chipwise
 from phaze.check.schedules import ideals_of, least, makespan, order_of, shortest_path
 from phaze.check.stack import paper_stack
 from phaze.cost import mapping, vector
@@ -165,8 +168,8 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[PlanGraph, np.ndarra
     pairs |= {(a, b) for b in range(count) for a in range(b) if rng.random() < 0.3}
     edges = tuple((a, b, float(rng.integers(0, 40))) for a, b in sorted(pairs))
     times = [np.array([[float(rng.integers(1, 30))] for _ in range(kinds)]) for _ in range(2)]
-    blocks = (False,) * count
-    graph = PlanGraph(width, 1, ("none", "full"), layers, calls, blocks, False, edges, every_mode=True)
+    blocks, equal = (True,) * count, len(set(calls)) == 1
+    graph = PlanGraph(width, 1, ("none", "full"), layers, calls, blocks, equal, edges, every_mode=True)
     return graph, times[0], times[1]
 
 
@@ -196,9 +199,12 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         )  # fmt: skip
         found = fastest_plan(problem)
         job = _job(devices, batch, 3.0)
-        modes = recompute != "full", recompute != "none"
-        cuts = cuts_of(stages_of(graph, job), job, modes, hbm)
-        bound = float(least_batch(cuts, forward, backward, np.full(1, 1e12))[0])
+        modes = {"none": (0,), "full": (1,), "best": (0, 1)}[recompute]
+        space = PlanSpace(GraphParts(graph, job), modes, (0,), hbm)
+        nothing = np.zeros_like(forward)
+        times = LayerSeconds(forward, backward, np.stack([nothing, forward]), nothing, True)
+        chips, known = Chipwise(times, np.full(1, np.inf), 0.0), np.zeros((1, 1))
+        bound = float(least_batches([space], chips, np.full(1, 1e12), known, True, ExactRows)[0, 0])
         if found is None:
             assert bound >= 1e12
             continue
@@ -206,14 +212,35 @@ def test_placements_take_what_phaze_says(count: int) -> None:
         assert abs(bound - batch_s) <= 1e-9 * batch_s, (graph, recompute)
         stages = [[list(stage.layers), stage.recompute] for stage in found.stages]
         plan = {"data": found.data, "stages": stages}
-        nothing = np.zeros_like(forward)
-        times = LayerSeconds(forward, backward, np.stack([nothing, forward]), nothing, True)
         seconds = plan_batch(graph, job, plan, (recompute, (0,)), (hbm, np.inf), times)
         assert abs(seconds - batch_s) <= 1e-9 * batch_s
         goal = np.full(1, batch_s * float(rng.uniform(0.8, 1.2)))
-        assert float(least_batch(cuts, forward, backward, goal, cheap=True)[0]) <= batch_s * (1 + 1e-9)
-        below = float(least_batch(cuts, forward, backward, goal)[0])
+        for sharp in (False, True):
+            assert float(least_batches([space], chips, goal, known, sharp)[0, 0]) <= batch_s * (1 + 1e-9)
+        below = float(least_batches([space], chips, goal, known, True, ExactRows)[0, 0])
         assert (below < goal[0]) == (batch_s < goal[0]) or abs(batch_s - goal[0]) <= 1e-9 * batch_s
+
+
+def test_the_best_number_of_replicas_is_found_however_long_they_synchronise() -> None:
+    """One stage of T seconds and W of synchronisation: the least of T ceil(M/d) + W (1 - 1/d) over all d."""
+    rng, between = np.random.default_rng(8), 0
+    for _ in range(200):
+        devices, batch, seconds = int(rng.integers(2, 40)), int(rng.integers(2, 60)), float(rng.integers(1, 9))
+        job = _job(devices, batch, 8.0)
+        size = float(rng.integers(1, 2 * batch)) * seconds
+        layers = (LayerBytes(parameters=size, modes=(StatedMode(0.0), StatedMode(0.0))),)
+        graph = PlanGraph(1, 1, ("none", "full"), layers, (0,), (True,), True, (), every_mode=True)
+        batches = []
+        for data in range(1, min(devices, batch) + 1):
+            batches.append(seconds * -(-batch // data) + 4.0 * 2.0 * size / 8.0 * (1 - 1 / data))
+        half, nothing = np.full((1, 1), seconds / 2), np.zeros((1, 1))
+        times = LayerSeconds(half, half, np.stack([nothing, half]), nothing, True)
+        space, chips = PlanSpace(GraphParts(graph, job), (0,), (0,), 1e9), Chipwise(times, np.full(1, np.inf), 0.0)
+        goal = np.full(1, 2 * min(batches))
+        least = float(least_batches([space], chips, goal, nothing, True, ExactRows)[0, 0])
+        assert abs(least - min(batches)) <= 1e-9 * least
+        between += 1 < int(np.argmin(batches)) + 1 < len(batches)
+    assert between > 10
 
 
 def test_the_cost_model_that_certificates_name_is_the_checker_s() -> None:

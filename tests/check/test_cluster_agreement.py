@@ -10,10 +10,11 @@ import pytest
 
 from phaze.check import mappings, network, products, recompute, traced
 from phaze.check.certified import plan_batch
-from phaze.check.exact_cuts import least_of_row
-from phaze.check.plan_bounds import Chipwise, least_batches, row_bound
+from phaze.check.exact_cuts import ExactRows
+from phaze.check.plan_bounds import least_batches, row_bound
 from phaze.check.plan_classes import GraphParts, PlanSpace
 from phaze.check.reading import NotCoveredError
+from phaze.check.row_costs import Chipwise
 from phaze.cost import mapping
 from phaze.cost.accumulation import added_inside
 from phaze.cost.collective import collective
@@ -181,15 +182,15 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -
             for sharp in (False, True):
                 bound = float(least_batches([space], chips, goal, known, sharp)[0, 0])
                 assert bound <= max(batch_s * (1 + 1e-9), 0.0) or goal[0] <= batch_s, (case, sharp)
-        least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
+        least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, ExactRows)[0, 0])
         assert least <= batch_s * (1 + 1e-9), case
         exact += space.parts.simple
-        if space.parts.simple or space.parts.chain:
+        if space.parts.simple or space.parts.cut:
             assert least >= batch_s * (1 - 1e-9), case
-        if space.parts.chain:  # equal blocks as any other chain
+        if space.parts.cut:  # equal blocks as any other graph
             chains += 1
             space.parts.simple = False
-            least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, least_of_row)[0, 0])
+            least = float(least_batches([space], chips, np.full(1, 2 * batch_s), known, True, ExactRows)[0, 0])
             assert abs(least - batch_s) <= 1e-9 * batch_s, case
     assert fitting > count / 3 and exact > fitting / 3 and chains > fitting / 2
 
@@ -211,7 +212,7 @@ def test_no_bound_of_a_row_is_above_its_best_plan_however_slow_the_level_it_cros
             for data, order in product(range(row.fewest, row.most + 1), row.orders):
                 alone = replace(row, fewest=data, most=data, orders=(order,))
                 # Below a goal that every plan beats no bound keeps one from being solved.
-                least = least_of_row(space, alone, chips, 1e12)
+                least = float(ExactRows(space, chips).least(alone, far)[0])
                 if least < 1e12:
                     bound, best = float(row_bound(space, alone, chips, far, True)[0]), min(best, least)
                     assert bound <= least * (1 + 1e-9), (case, alone)

@@ -73,7 +73,6 @@ LISTED: dict[str, tuple[str, Change]] = {
     "a stack's software share on chips of cores": ("good", _set(*TRAINING, "constants", "software_share", value=0.75)),
     "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),
-    "layer graphs of more than 2,000 closed sets (rules icml24)": ("good", _graphs(edges=[])),
     "calls that share parameters with several others apart": (
         "clustered", _graphs(ties=[["a", [0, 1], 4], ["b", [1, 2], 4]]),
     ),

@@ -41,9 +41,8 @@ Plans, under any rules, which are values:
 What no plan undercuts:
 
     model            a model of a problem: its answer exactly, and its bounds in ever sharper steps
-    plan_classes, plan_bounds    plans that differ in replicas alone; what none of them undercuts, on all chips at once
-    placements       where edges arrive while a stage runs: cuts of any layer graph
-    intervals, exact_cuts    cuts of a chain of calls on one chip, exactly
+    plan_classes, row_costs, plan_bounds    plans that differ in replicas alone; what none undercuts, on all chips
+    closed_sets, completions, exact_cuts    stages of any layer graph; every plan, exactly
     means, space_proof       several models together; every chip of a space
     plan_proof, restricted   a plan on the one chip that is given
     fronts, front_boxes      every chip with every memory against the designs of a front

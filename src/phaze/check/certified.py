@@ -12,14 +12,15 @@ from .reading import listed, require, whole
 
 PLAN = ("graph", "recompute", "zero", "data", "order", "family", "chunks", "stages")
 PAPER_PLAN = ("graph", "recompute", "data", "stages")
-"""The keys of a plan; under the rules icml24 there is one order, one family and no ZeRO."""
+"""The keys of a plan; on a flat network there is one order, one family and no ZeRO."""
 
 
 def _family(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Family:
-    if job.stack.arriving:
-        return Family("icml24")
+    families = allowed_families(graph, job)
+    if job.stack.flat:
+        return families[0]
     chunks = whole(table["chunks"], "answer.chunks", 1)
-    for family in allowed_families(graph, job):
+    for family in families:
         if (family.name, family.chunks) == (table["family"], chunks):
             return family
     require(False, "answer.family: the stack has no such one with so many chunks")
@@ -32,8 +33,8 @@ def _plan(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Plan:
     for row in rows:
         calls, mode = listed(row, "answer.stages", 2)
         stages.append((tuple(whole(call, "answer.stages", 0, last) for call in listed(calls, "stages")), str(mode)))
-    data, order = whole(table["data"], "answer.data", 1), "" if job.stack.arriving else table["order"]
-    require(job.stack.arriving or order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
+    data, order = whole(table["data"], "answer.data", 1), "" if job.stack.flat else table["order"]
+    require(job.stack.flat or order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
     zero, shard = whole(table.get("zero", 0), "answer.zero", 0, 3), whole(table.get("shard", 0), "answer.shard")
     shape = Shape(
         graph.tensor, len(stages), data, order, _family(graph, job, table), zero, graph.context, graph.group, shard

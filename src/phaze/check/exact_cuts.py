@@ -1,141 +1,169 @@
-"""Plans of a chain of layers on one chip, exactly: does one of a row beat a goal?
+"""Plans of a graph, exactly: the least batch time of the plans of a row, on many chips at once.
 
-In a chain every call hands on to the next, so stage p of a plan holds the calls from cut i to cut j. With T[p, i, j]
-the time of a stage at the pace, in the fastest mode that fits there, and D[p, i, j] what it adds to the sum,
+Stage s from the end of a plan of S stages leads from a closed set of calls U to a smaller one U' (:mod:`.closed_sets`).
+With T[s, U, U'] its time at the pace, in the fastest mode that fits there, and D[s, U, U'] what it adds to the sum,
 
-    pace[p, i] = min over j of max(T[p, i, j], pace[p + 1, j])      no cut of what follows i has a lesser greatest stage
-    rest[p, i] = min over j of D[p, i, j] + rest[p + 1, j]          nor a lesser sum
+    pace[s, U] = min over U' of max(T[s, U, U'], pace[s - 1, U'])    no cut of U into s stages has a lesser greatest one
+    rest[s, U] = min over U' of D[s, U, U'] + rest[s - 1, U']        nor a lesser sum            (:mod:`.completions`)
 
-Cuts are built from the first stage on, each with its label: the greatest stage (of passes that run apart, of each of
-both), the sum of D, the greatest end of a batch. One is dropped if another that ends at the same cut is no worse in
-all, or if with pace and rest it does not beat the goal. The batch time rises with each of them, so the best plan stays.
+so with the first stage tried apart no plan takes less than laps max(T, pace) + share (D + rest) + its end. Where the
+sum does not count and the first stage's end is that of the batch, that is the best plan; unsplit stages, which take one
+device, are counted apart. Else plans are built from the first stage on, each with its label: the greatest stage (of
+passes that run apart, of each of both), the sum of D, the greatest end of a batch. One is dropped if another that
+leaves the same set is no worse in all, or if with pace and rest it does not beat the goal. The batch time rises with
+each of them, so the best plan stays.
+
+Where replicas change nothing but the end of a batch, one table serves all rows and degrees d: they are tried from the
+most on, by equal ceil(M/d), until no lesser one can be below the goal.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .intervals import Intervals, even, something_fits
-from .job import Job, Shape, boundary_levels, step_bytes, synchronised
-from .plan_bounds import Chipwise, row_bound
+from .closed_sets import StageSets, even_chunks
+from .completions import Completions
+from .job import Job, Shape
+from .plan_bounds import row_bound
 from .plan_classes import PlanSpace, Row
 from .plan_graph import PlanGraph
-from .plans import around_seconds, gathered, reduced_block, sent_behind, sent_seconds, tied_seconds
+from .plans import tied_seconds
+from .row_costs import Chipwise
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Label = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Stages:
-    """[stages, cuts, cuts]: seconds at the pace, infinite where nothing fits, of these the backward pass where it is
-    apart, what is summed; ends of every interval."""
+class ExactRows:
+    """The least batch times of rows of a configuration on some chips; tables that rows share are built once."""
 
-    seconds: Floats
-    other: Floats
-    filled: Floats
-    ends: Floats
+    def __init__(self, space: PlanSpace, chips: Chipwise) -> None:
+        self.space, self.chips = space, chips
+        self.job = space.job if chips.links == 0 else space.job.at_links(chips.links)
+        self._shared: Completions | None = None
 
+    def least(self, row: Row, goal: Floats) -> Floats:
+        """Of every chip, as far as it is below its goal."""
+        if self.space.parts.sets is None:
+            return np.zeros(len(goal))
+        if self.job.stack.flat:
+            return self._over_degrees(row, goal)
+        least = goal.copy()
+        for chip in range(len(goal)):
+            alone = ExactRows(self.space, self.chips.taken(np.array([chip])))
+            least[chip] = alone.least_on_one_chip(row, float(goal[chip]))
+        return least
 
-def _work(job: Job, own: Floats, waits: Floats, counts: Floats, whole: Floats) -> Floats:
-    """A pass of every stage: work of a call of each layer, ZeRO's collectives of one, how many calls there are;
-    ``whole`` is the work with all that is recomputed."""
-    shown = 1 - job.stack.hidden
-    if job.stack.paired:
-        return np.asarray(counts @ np.maximum(own + shown * waits, waits))
-    return np.maximum(whole + shown * (counts @ waits), counts @ waits)
+    def _over_degrees(self, row: Row, goal: Floats) -> Floats:
+        """Where replicas change nothing but the end of a batch, which is that of the first stage."""
+        space, family, stages = self.space, row.family, row.stages
+        assert space.parts.sets is not None
+        if self._shared is None:
+            shape = space.shape(row, row.most, row.orders[0])
+            self._shared = Completions(space, self.job, shape, row.rounds, self.chips, space.parts.sets)
+        table = self._shared
+        table.grown(stages)
+        first, slowest, _ = table.first_stages(stages)
+        best = goal.copy()
+        for unsplit in range(min(table.most_unsplit, stages) + 1):
+            pace, most = slowest[:, unsplit], min(row.most, space.most_replicas(stages, unsplit))
+            while most >= 1 and np.isfinite(pace).any():
+                rounds = -(-row.microbatches // most)
+                data = -(-row.microbatches // rounds)
+                ends = table.ends(space.shape(row, data, row.orders[0]))[first]
+                seconds = family.laps(rounds, stages) * pace + ends
+                best = np.minimum(best, seconds.min(axis=0))
+                most = data - 1
+                if most >= 1 and not (self._relaxed(table, row, pace, first, most) < best).any():
+                    break
+        return best
 
+    def _relaxed(self, table: Completions, row: Row, pace: Floats, first: Integers, most: int) -> Floats:
+        """What no degree up to the most undercuts, by first stage: a bound is linear in 1/d."""
+        least = np.full_like(pace, np.inf)
+        for data in (1, most):
+            ends = table.ends(self.space.shape(row, data, row.orders[0]))[first]
+            laps = row.family.laps(row.microbatches / data, row.stages)
+            least = np.minimum(least, laps * pace + ends)
+        return least
 
-def _transfers(space: PlanSpace, job: Job, shape: Shape) -> tuple[list[Floats], float]:
-    """Seconds at every boundary of the pipeline if it lies at each cut, and around the pipeline."""
-    graph, levels = space.graph, boundary_levels(job.network, shape)
-    sizes = np.zeros(len(graph.calls) + 1)
-    for tail, head, size in graph.edges:
-        sizes[tail + 1 : head + 1] += size
-    rows = [shape.family.chunks * sent_seconds(graph, job, level, sizes) for level in levels]
-    return rows, around_seconds(graph, job, shape.family, max([0, *levels]), space.parts.around)
-
-
-def _backward(every: Intervals, job: Job, chip: Chipwise, mode: int, waits: Floats) -> Floats:
-    """The backward pass of every stage in a mode, with what it recomputes."""
-    times = chip.times
-    plain, again = times.backward[:, 0], times.again[mode][:, 0]
-    whole = every.counts @ plain + every.again @ again
-    if not job.stack.paired:
-        return _work(job, plain + again, waits, every.counts, whole)
-    kept = _work(job, plain, waits, every.counts - every.again, whole)
-    return kept + _work(job, plain + again, waits, every.again, whole)
-
-
-def _stages(space: PlanSpace, job: Job, shape: Shape, rounds: int, chip: Chipwise) -> _Stages:
-    """Every stage of every place, in the mode in which it is fastest."""
-    graph, every, family, count = space.graph, space.parts.intervals, shape.family, shape.stages
-    room, times, waits = job.room(space.hbm_bytes), chip.times, gathered(graph, job, shape)
-    between, around = _transfers(space, job, shape)
-    ahead = _work(job, times.forward[:, 0], waits[0], every.counts, every.counts @ times.forward[:, 0])
-    weight = (every.counts @ times.weight[:, 0])[every.at]
-    size = (count, *every.at.shape)
-    seconds, waited, filled, other = np.full(size, np.inf), np.full(size, np.inf), np.zeros(size), np.zeros(size)
-    there = (every.at >= 0) & even(every, shape)[every.at]
-    modes = (0,) if family.split else space.modes
-    for mode in modes:
-        behind = _backward(every, job, chip, mode, waits[1])
-        for place in range(count):
-            flying = family.flying(rounds, count - place, count)
-            fits = every.held[mode].needed(job, shape, flying) <= room
-            enter = between[place - 1][:, None] if place else around
-            leave = between[place][None, :] if place < count - 1 else around
-            first, less = sent_behind(job, shape, rounds, ahead[every.at], enter)
-            last, fewer = sent_behind(job, shape, rounds, behind[every.at], leave)
-            # A mode that is faster with its transfers waited for is no slower where they are hidden.
-            better = there & fits[every.at] & (first + last < waited[place])
-            fill = family.filled(first, last, weight, count)
-            waited[place] = np.where(better, first + last, waited[place])
-            seconds[place] = np.where(better, first + last - less - fewer, seconds[place])
-            filled[place] = np.where(better, fill, filled[place])
-            other[place] = np.where(better, last if family.apart else 0.0, other[place])
-    sizes, block = every.held[modes[0]].size(job), reduced_block(graph, job, times)
-    ends = synchronised(job, shape, sizes, graph.low, block)
-    ends = ends + step_bytes(job, shape, sizes) / float(chip.rate[0])
-    return _Stages(seconds, other, filled, ends[every.at])
-
-
-def _completions(stages: _Stages) -> tuple[Floats, Floats]:
-    """By place and cut: the least greatest stage, and the least sum of D, of all that follows."""
-    count, cuts, _ = stages.seconds.shape
-    pace, rest = np.full((count + 1, cuts), np.inf), np.full((count + 1, cuts), np.inf)
-    pace[count, -1] = rest[count, -1] = 0.0
-    filled = np.where(np.isfinite(stages.seconds), stages.filled, np.inf)
-    for place in range(count - 1, -1, -1):
-        pace[place] = np.maximum(stages.seconds[place], pace[place + 1]).min(axis=1)
-        rest[place] = (filled[place] + rest[place + 1]).min(axis=1)
-    return pace, rest
+    def least_on_one_chip(self, row: Row, goal: float) -> float:
+        """Of one chip, every degree and order by its own table."""
+        space, job, sets = self.space, self.job, self.space.parts.sets
+        assert sets is not None
+        # More replicas never need more memory.
+        if not _something_fits(space, sets, row):
+            return goal
+        for data, order in _degrees(row):
+            shape = space.shape(row, data, order)
+            alone = replace(row, fewest=data, most=data, orders=(order,))
+            if not shape.allowed or float(row_bound(space, alone, self.chips, np.array([goal]), True)[0]) >= goal:
+                continue
+            tied = _tied(space.graph, job, shape)
+            table = Completions(space, job, shape, row.rounds, self.chips, sets)
+            table.grown(row.stages)
+            least = _least_by_labels(table, shape, row, goal - tied)
+            # Taking off and adding what ties take would lose the goal's last digits.
+            goal = least + tied if least < goal - tied else goal
+        return goal
 
 
-def _least(stages: _Stages, laps: float, share: float, goal: float) -> float:
-    """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that."""
-    pace, rest = _completions(stages)
-    labels: dict[int, list[Label]] = {0: [(0.0, 0.0, 0.0, 0.0)]}
-    for place, here in enumerate(stages.seconds):
+def _degrees(row: Row) -> Iterator[tuple[int, str]]:
+    """The replicas and orders of a row, most replicas first."""
+    for data in range(row.most, row.fewest - 1, -1):
+        for order in row.orders[: 1 if row.stages == 1 else 2]:
+            yield data, order
+
+
+def _something_fits(space: PlanSpace, sets: StageSets, row: Row) -> bool:
+    """Whether some cut into the stages of a row with its most replicas fits into memory."""
+    shape, room = space.shape(row, row.most, "data"), space.job.room(space.hbm_bytes)
+    reached: NDArray[np.bool_] = np.zeros(len(sets.calls), bool)
+    reached[0] = True
+    allowed = even_chunks(sets, shape)
+    for number in range(1, row.stages + 1):
+        flying = row.family.flying(row.rounds, number, row.stages)
+        fits = np.zeros(len(sets.blocks), bool)
+        for mode in space.modes_at(row.family, number):
+            fits |= allowed & (sets.bytes_of[mode].needed(space.job, shape, flying) <= room)
+        steps = reached[sets.after] & fits[sets.stage]
+        reached = np.zeros(len(sets.calls), bool)
+        reached[sets.before[steps]] = True
+    return bool(reached[-1])
+
+
+def _least_by_labels(table: Completions, shape: Shape, row: Row, goal: float) -> float:
+    """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that, on one chip."""
+    laps, share = row.family.laps(row.rounds, row.stages), row.family.share(row.stages)
+    sets, case = table.sets, table.case
+    ends = table.ends(shape)[:, 0]
+    labels: dict[int, list[Label]] = {len(sets.calls) - 1: [(0.0, 0.0, 0.0, 0.0)]}
+    for number in range(row.stages, 0, -1):
+        stages, pace, rest = table.stages[number - 1], table.pace[number - 1][:, 0, 0], table.rest[number - 1][:, 0]
         grown: dict[int, list[Label]] = {}
-        for start, every in labels.items():
-            slowest = np.maximum(here[start], pace[place + 1])
-            total = stages.filled[place, start] + rest[place + 1]
+        for closed_set, waiting in labels.items():
+            steps = sets.steps_from(closed_set)
+            after, cases = sets.after[steps], case[steps]
+            seconds, filled = stages.seconds[cases, 0], stages.filled[cases, 0]
+            slowest, total = np.maximum(seconds, pace[after]), filled + rest[after]
             with np.errstate(invalid="ignore"):
                 beats = laps * slowest + share * total < goal
-            for cut in np.flatnonzero(np.isfinite(slowest) & beats).tolist():
-                behind, fill = float(stages.other[place, start, cut]), float(stages.filled[place, start, cut])
-                ahead, end = float(here[start, cut]) - behind, float(stages.ends[start, cut])
-                after, left = float(pace[place + 1, cut]), float(rest[place + 1, cut])
-                for first, last, whole, stop in every:
-                    new = max(first, ahead), max(last, behind), whole + fill, max(stop, end)
-                    if laps * max(new[0] + new[1], after) + share * (new[2] + left) + new[3] < goal:
-                        grown.setdefault(cut, []).append(new)
-        labels = {cut: _undominated(every) for cut, every in grown.items()}
-    last_cut = stages.seconds.shape[1] - 1
-    found = [laps * (first + last) + share * whole + end for first, last, whole, end in labels.get(last_cut, [])]
-    return min([goal, *found])
+            for step in np.flatnonzero(np.isfinite(slowest) & beats).tolist():
+                behind, fill = float(stages.backward[cases[step], 0]), float(filled[step])
+                ahead, end = float(seconds[step]) - behind, float(ends[sets.stage[steps][step]])
+                smaller = int(after[step])
+                for first, last, whole, stop in waiting:
+                    label = max(first, ahead), max(last, behind), whole + fill, max(stop, end)
+                    pipeline = laps * max(label[0] + label[1], pace[smaller]) + share * (label[2] + rest[smaller])
+                    if pipeline + label[3] < goal:
+                        grown.setdefault(smaller, []).append(label)
+        labels = {closed_set: _undominated(every) for closed_set, every in grown.items()}
+    for first, last, whole, end in labels.get(0, []):
+        goal = min(goal, laps * (first + last) + share * whole + end)
+    return goal
 
 
 def _undominated(every: list[Label]) -> list[Label]:
@@ -145,29 +173,6 @@ def _undominated(every: list[Label]) -> list[Label]:
         if not any(all(a <= b for a, b in zip(old, new, strict=True)) for old in best):
             best.append(new)
     return best
-
-
-def least_of_row(space: PlanSpace, row: Row, chip: Chipwise, goal: float) -> float:
-    """The least batch time of the plans of a row on one chip, as far as it is below the goal."""
-    job = space.job if chip.links == 0 else space.job.at_links(chip.links)
-    # More replicas never need more memory.
-    most, room = space.shape(row, row.most, "data"), job.room(space.hbm_bytes)
-    if not something_fits(space.parts.intervals, space.modes_of(row), room, job, most, row.rounds):
-        return goal
-    laps, share = row.family.laps(row.rounds), row.family.share(row.stages)
-    for data in range(row.most, row.fewest - 1, -1):
-        for order in row.orders[: 1 if row.stages == 1 else 2]:
-            shape = space.shape(row, data, order)
-            if not shape.allowed:
-                continue
-            alone = replace(row, fewest=data, most=data, orders=(order,))
-            if float(row_bound(space, alone, chip, np.array([goal]), True)[0]) >= goal:
-                continue
-            tied = _tied(space.graph, job, shape)
-            least = _least(_stages(space, job, shape, row.rounds, chip), laps, share, goal - tied)
-            # Taking off and adding what ties take would lose the goal's last digits.
-            goal = least + tied if least < goal - tied else goal
-    return goal
 
 
 def _tied(graph: PlanGraph, job: Job, shape: Shape) -> float:

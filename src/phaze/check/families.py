@@ -1,4 +1,4 @@
-"""Pipeline families under rules cluster (docs/placement.md, Families): laps x pace + share x sum D + ends.
+"""Pipeline families (docs/placement.md, Families): laps x pace + share x sum D + ends.
 
     family            laps      share      D                                  in flight at stage s from the end
     icml24            m + S - 1 0          T                                  s
@@ -29,7 +29,8 @@ Form = tuple[float, float, float]
 FOLDED = ("zb-v", "dualpipe-v")
 LOOPED = ("interleaved", "zb-interleaved")
 SPLIT = ("zb-h1", "zb-interleaved", *FOLDED)
-KNOWN = ("gpipe", "1f1b", *LOOPED, "zb-h1", *FOLDED)
+PUBLISHED = "icml24"
+KNOWN = (PUBLISHED, "gpipe", "1f1b", *LOOPED, "zb-h1", *FOLDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ class Family:
     @property
     def published(self) -> bool:
         """Whether it is counted as the ICML 2024 paper does."""
-        return self.name == "icml24"
+        return self.name == PUBLISHED
 
     @property
     def apart(self) -> bool:
         """Whether all forwards run before the backwards."""
         return self.name == "gpipe"
 
-    def laps(self, rounds: int, stages: int = 1) -> float:
+    def laps(self, rounds: float, stages: int = 1) -> float:
         """How often the pace counts; under the published rule for every stage beyond the first once more."""
         if self.published:
             return float(rounds + stages - 1)
@@ -75,20 +76,20 @@ class Family:
         """Whether transfers run beside other chunks; families of split backward passes wait for theirs."""
         return stack_sends_beside and self.name == "interleaved" and self.chunks > 1
 
-    def shown(self, stack_sends_beside: bool, rounds: int, stages: int) -> float:
+    def shown(self, stack_sends_beside: bool, rounds: float, stages: int) -> float:
         """The part of a transfer that counts at the pace although work beside it takes longer: all of it where nothing
         runs beside it."""
         if not self.hides(stack_sends_beside):
             return 1.0
         return (self.chunks - 1) * stages / (rounds * self.chunks - 1)
 
-    def runs(self, rounds: int, stages: int) -> bool:
+    def runs(self, rounds: float, stages: int) -> bool:
         """Whether replicas of so many stages can run so many microbatches each."""
         enough = rounds >= stages * (2 if self.folded else 1 if self.split else 0)
         even = self.name not in LOOPED or self.chunks == 1 or rounds % stages == 0
         return enough and even and (stages == 1 or not self.alone)
 
-    def flying(self, rounds: int, number: int, stages: int) -> float:
+    def flying(self, rounds: float, number: int, stages: int) -> float:
         """Microbatches that the stage of a number, from the end, holds at once."""
         if self.published:
             return float(number)
@@ -151,4 +152,5 @@ def families_of(names: Sequence[str], blocks: int, chunks: Sequence[int] | None)
             found += [Family(name, 2)] if blocks > 1 else []
         elif name != "gpipe" or "1f1b" not in names:
             found.append(Family(name))
-    return found if "1f1b" in names else [Family("1f1b", alone=True), *found]
+    of_one_stage = {"1f1b", PUBLISHED} & set(names)
+    return found if of_one_stage else [Family("1f1b", alone=True), *found]

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 Size = tuple[Floats, Floats]
 MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision", "host_bytes_per_s"})
 CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from", "library"})
+FLAT_REDUCTION = 4.0
+"""Bytes sent for each byte of parameters over a flat link: docs/placement.md."""
 ROUNDING = 1e-12
 """Bytes summed in another order differ in the last bits."""
 
@@ -242,6 +244,9 @@ def synchronised(job: Job, shape: Shape, size: Size, low: float, block: tuple[fl
     weight, ``block``: bytes, those of experts among them, and backward seconds of a block, by which gradients may be
     reduced."""
     exposed = 1 - job.stack.hidden
+    if job.stack.flat and shape.zero < 2 and not size[1].any():
+        ranks = shape.sharers
+        return np.asarray(exposed * FLAT_REDUCTION * (ranks - 1) * size[0] / (ranks * job.stack.link))
     if shape.zero == 3:
         return exposed * across_groups(job, shape, size)
     if shape.zero == 2:

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from .certified import PAPER_PLAN, PLAN, plan_batch
 from .chips import Chips
 from .energy import Objective, Prices, prices_of
-from .exact_cuts import least_of_row
+from .exact_cuts import ExactRows
 from .job import Job, job_of
 from .layer_costs import layer_joules, layer_seconds, works_of
 from .layers import RunGraph, run_graph
 from .operators import Constants, Costs, constants_of
 from .passes import WorkSeconds
-from .plan_bounds import Chipwise, Spent, least_batches
+from .plan_bounds import least_batches
 from .plan_classes import GraphParts, PlanSpace
 from .plans import plan_joules
 from .reading import cover, listed, only, require, whole
+from .row_costs import Chipwise, Spent
 from .stack import PAPER
 from .works import Work
 
@@ -172,6 +173,9 @@ class Model:
     def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
         """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
         bounds, exact, last = np.zeros(known.shape), step not in self.steps[:2], step == self.steps[3]
+        sharp = step != self.steps[0]
+        # Where one table serves all rows it is no dearer than what bounds them.
+        by_plans = last or (sharp and self.job.stack.flat)
         whole_costs = ChipCosts(self, chips, exact)
         for number, graph in enumerate(self.graphs):
             ways = np.array([place for place, way in enumerate(self.ways) if way.graph == number], np.int64)
@@ -191,8 +195,8 @@ class Model:
                         layers.taken(mine),
                         goal[here],
                         known[table],
-                        step != self.steps[0],
-                        least_of_row if last else None,
+                        sharp,
+                        ExactRows if by_plans else None,
                     )
         return bounds
 

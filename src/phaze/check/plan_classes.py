@@ -2,14 +2,14 @@
 and the least that the end of a batch takes. Nothing here depends on a chip's times."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .closed_sets import StageSets, is_chain, stage_sets
 from .families import Family
-from .intervals import Intervals, intervals_of, is_chain
 from .job import (
     Job,
     Shape,
@@ -21,7 +21,6 @@ from .job import (
     step_bytes,
     synchronised,
 )
-from .placements import Cuts, Stages, cuts_of, stages_of
 from .plan_graph import PlanGraph
 from .plans import StageBytes, allowed_families, around_bytes, gathered, reduced_bytes, stage_bytes
 
@@ -36,22 +35,33 @@ def crossing(graph: PlanGraph) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Plans of S stages of a family with m microbatches a replica, d from ``fewest`` to ``most``, at a ZeRO stage, with
-    stages or replicas as neighbours."""
+    """Plans of S stages of a family, d from ``fewest`` to ``most`` replicas, at a ZeRO stage, with stages or replicas
+    as neighbours; ``rounds``: the least microbatches of a replica, of all ``microbatches``."""
 
     stages: int
     family: Family
-    rounds: int
+    rounds: float
     fewest: int
     most: int
     zero: int
+    microbatches: int
     orders: tuple[str, ...] = ORDERS
+
+    def extremes(self) -> "tuple[Row, ...]":
+        """The row itself, or where replicas run different numbers of microbatches two rows of one degree: with M/d for
+        ceil(M/d) what bounds a plan is linear in 1/d, so that one of the two is no above any plan between them."""
+        if -(-self.microbatches // self.fewest) == self.rounds or self.fewest == self.most:
+            return (self,)
+        rows = []
+        for data in (self.fewest, self.most):
+            rows.append(replace(self, fewest=data, most=data, rounds=self.microbatches / data))
+        return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class FittingBlocks:
-    """What fits in a row, whatever the chip: by stage number from the end and mode the most blocks, -1 for none at
-    all; ``plain``: blocks that fit without recomputing."""
+    """What fits in a row, whatever the chip: by stage number from the end and mode of the graph the most blocks, -1 for
+    none at all; ``plain``: blocks that fit without recomputing."""
 
     blocks: NDArray[np.int64]
     plain: int
@@ -70,23 +80,30 @@ class Ends:
 @dataclass(slots=True)
 class GraphParts:
     """What the plans of a graph have in common, whatever configuration and memory: ``simple``: equal blocks in a row,
-    ``chain``: plans are cuts of calls in a row; ``carried``: the least bytes over a boundary, ``around``: those
-    around the pipeline; ``closed``: where edges arrive while a stage runs, its stages between closed sets."""
+    ``cut``: plans can be evaluated one by one; ``carried``: the least bytes over a boundary, ``around``: those around
+    the pipeline, ``arriving``: the least that a stage of a chain waits for at its first call; ``unsplit``: calls that a
+    stage of one device can hold."""
 
     graph: PlanGraph
     job: Job
     simple: bool = field(init=False)
-    chain: bool = field(init=False)
+    cut: bool = field(init=False)
     carried: float = field(init=False)
     around: float = field(init=False)
-    closed: Stages | None = field(init=False)
+    arriving: float = field(init=False)
+    unsplit: int = field(init=False)
     _stages: dict[tuple[str, int], StageBytes] = field(default_factory=dict)
-    _intervals: Intervals | None = None
+    _sets: list[StageSets | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.simple, self.chain = self._equal_blocks(), is_chain(self.graph)
-        self.carried, self.around = min(crossing(self.graph), default=0.0), around_bytes(self.graph)
-        self.closed = stages_of(self.graph, self.job) if self.job.stack.arriving else None
+        graph, last, chain = self.graph, len(self.graph.calls) - 1, is_chain(self.graph)
+        ends = chain and all(set(tie.calls) == {0, last} for tie in graph.ties)
+        self.simple, self.cut = self._equal_blocks(), ends or not graph.ties
+        self.carried, self.around = min(crossing(graph), default=0.0), around_bytes(graph)
+        next_calls = [size for tail, head, size in graph.edges if head == tail + 1]
+        self.arriving = min(next_calls, default=0.0) if chain else 0.0
+        whole = [call for call in graph.calls if not graph.layers[call].sharded]
+        self.unsplit = len(whole) if self.job.stack.unsplit and graph.width > 1 else 0
 
     def _equal_blocks(self) -> bool:
         """Equal blocks in a row, as much entering each and crossing every boundary, with at most one call before and
@@ -99,11 +116,11 @@ class GraphParts:
         return graph.equal and short and not tied and len(entering) <= 1 and len(set(crossing(graph))) <= 1
 
     @property
-    def intervals(self) -> Intervals:
-        """The stages of a chain."""
-        if self._intervals is None:
-            self._intervals = intervals_of(self.graph, self.job)
-        return self._intervals
+    def sets(self) -> StageSets | None:
+        """The stages of its plans; None where they cannot be evaluated one by one."""
+        if not self._sets:
+            self._sets.append(stage_sets(self.graph, self.job) if self.cut else None)
+        return self._sets[0]
 
     def stages(self, part: str, mode: int) -> StageBytes:
         """Stages of 0, 1, 2 ... blocks with what lies before them (``first``), after them (``last``), or both."""
@@ -134,7 +151,6 @@ class PlanSpace:
     shard: int = 0
     held: dict[Row, FittingBlocks | None] = field(default_factory=dict)
     ends: dict[tuple[object, ...], dict[int, Ends]] = field(default_factory=dict)
-    _cuts: Cuts | None = None
 
     @property
     def graph(self) -> PlanGraph:
@@ -145,42 +161,46 @@ class PlanSpace:
         return self.parts.job
 
     @property
-    def cuts(self) -> Cuts | None:
-        """Where edges arrive while a stage runs: the stages that fit."""
-        if self._cuts is None and self.parts.closed is not None:
-            plain, again = 0 in self.modes, len(self.graph.names) - 1 in self.modes
-            self._cuts = cuts_of(self.parts.closed, self.job, (plain, again), self.hbm_bytes)
-        return self._cuts
-
-    @property
     def microbatches(self) -> int:
         return self.job.microbatches(self.graph.microbatch)
 
+    def least_devices(self, stages: int, unsplit: int) -> int:
+        """Devices of a replica of so many stages, of which so many take one device."""
+        return self.graph.width * (stages - unsplit) + unsplit
+
+    def most_replicas(self, stages: int, unsplit: int) -> int:
+        """Replicas that the devices allow and the microbatches can use."""
+        return min(self.microbatches, self.job.devices // self.least_devices(stages, unsplit))
+
     def rows(self, seconds: float, longest: float, goal: float) -> Iterator[Row]:
         """Rows that a chip with these seconds of all layers and of the longest may bring below the goal."""
-        wide, blocks, total = self.graph.width, sum(self.graph.block), self.microbatches
+        total, blocks = self.microbatches, sum(self.graph.block)
         # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more bytes than gradients.
         apart = self.graph.low > self.job.held.wire or self.shard > 0
         zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or apart]
         for family in allowed_families(self.graph, self.job):
-            v = family.chunks
-            deepest = len(self.graph.calls) if v == 1 else (blocks // v if blocks % v == 0 else 0)
-            for stages in range(1, min(1 if family.alone else deepest, self.job.devices // wide) + 1):
-                most = min(total, self.job.devices // (wide * stages))
+            chunks = family.chunks
+            deepest = len(self.graph.calls)
+            if chunks > 1:
+                deepest = blocks // chunks if blocks % chunks == 0 else 0
+            for stages in range(1, (min(1, deepest) if family.alone else deepest) + 1):
+                most = self.most_replicas(stages, min(self.parts.unsplit, stages))
                 while most >= 1:
                     rounds = -(-total // most)
-                    fewest = -(-total // rounds)
+                    fewest = 1 if self.job.stack.flat else -(-total // rounds)
                     filled = 0.0 if family.split else family.share(stages) * seconds
-                    if family.laps(rounds) * max(seconds / stages, longest) + filled >= goal:
+                    if family.laps(rounds, stages) * max(seconds / stages, longest) + filled >= goal:
                         break
                     if family.runs(rounds, stages):
                         for zero in zeros:
-                            yield Row(stages, family, rounds, fewest, most, zero)
+                            yield Row(stages, family, rounds, fewest, most, zero, total)
                     most = fewest - 1
 
-    def modes_of(self, row: Row) -> tuple[int, ...]:
-        """The modes that stages of a row may run in."""
-        return tuple(mode for mode in self.modes if mode == 0 or not row.family.split)
+    def modes_at(self, family: Family, number: int) -> tuple[int, ...]:
+        """The modes that the stage of a number from the end may run in."""
+        if number == 1 and not self.job.stack.last_recomputes:
+            return (0,)
+        return tuple(mode for mode in self.modes if mode == 0 or not family.split)
 
     def shape(self, row: Row, data: int, order: str) -> Shape:
         graph = self.graph
@@ -190,37 +210,35 @@ class PlanSpace:
     def what_fits(self, row: Row) -> FittingBlocks | None:
         """The most blocks by stage number and mode; None where nothing fits."""
         if row not in self.held:
-            self.held[row] = self._fitting(row) if self.modes_of(row) else None
+            self.held[row] = self._fitting(row) if self.modes_at(row.family, row.stages) else None
         return self.held[row]
 
     def _fitting(self, row: Row) -> FittingBlocks | None:
-        graph, room, modes = self.graph, self.job.room(self.hbm_bytes), self.modes_of(row)
-        shape, count = self.shape(row, row.most, "data"), len(graph.calls)
+        graph, room, family = self.graph, self.job.room(self.hbm_bytes), row.family
+        shape, count, blocks = self.shape(row, row.most, "data"), len(graph.calls), sum(graph.block)
+        fitting = np.full((row.stages, len(graph.names)), -1)
         if row.stages == 1:
-            flying = row.family.flying(row.rounds, 1, 1)
-            every = [stage_bytes(graph, self.job, range(count), mode) for mode in modes]
-            need = [own.needed(self.job, shape, flying) for own in every]
-            fits = np.where(np.array(need) <= room, sum(graph.block), -1)
-            return FittingBlocks(fits[None, :], int(fits.max())) if (fits >= 0).any() else None
+            flying = family.flying(row.rounds, 1, 1)
+            for mode in self.modes_at(family, 1):
+                need = stage_bytes(graph, self.job, range(count), mode).needed(self.job, shape, flying)
+                fitting[0, mode] = blocks if need <= room else -1
+            return FittingBlocks(fitting, int(fitting.max())) if (fitting >= 0).any() else None
         if not self.parts.simple:
-            return FittingBlocks(np.full((row.stages, len(modes)), count), count)
-        v, numbers = row.family.chunks, np.arange(1, row.stages + 1)
-        flying_at = np.array([row.family.flying(row.rounds, int(number), row.stages) for number in numbers])[:, None]
-        found = np.full((row.stages, len(modes)), -1)
-        for at, mode in enumerate(modes):
-            for part, own in (("inner", slice(1, -1)), ("last", slice(0, 1)), ("first", slice(-1, None))):
-                held = self.parts.stages(part, mode).needed(self.job, shape, flying_at[own])
-                found[own, at] = (held <= room).sum(axis=1) - 1
-        least = np.full(row.stages, v)
-        if v == 1:
+            return FittingBlocks(np.full_like(fitting, count), count)
+        chunks, least = family.chunks, np.full(row.stages, family.chunks)
+        if chunks == 1:
             least[0], least[-1] = int(graph.block[-1]), int(graph.block[0])
-        found = found // v * v
-        found = np.where(found >= least[:, None], found, -1)
-        most = found.max(axis=1)
-        if (most < 0).any() or int(most.sum()) < sum(graph.block):
+        numbers = range(1, row.stages + 1)
+        flying_at = np.array([family.flying(row.rounds, number, row.stages) for number in numbers])[:, None]
+        for part, places in (("last", slice(0, 1)), ("inner", slice(1, -1)), ("first", slice(-1, None))):
+            for mode in self.modes_at(family, 1 if part == "last" else row.stages):
+                need = self.parts.stages(part, mode).needed(self.job, shape, flying_at[places])
+                most = ((need <= room).sum(axis=1) - 1) // chunks * chunks
+                fitting[places, mode] = np.where(most >= least[places], most, -1)
+        most_of = fitting.max(axis=1)
+        if (most_of < 0).any() or int(most_of.sum()) < blocks:
             return None
-        plain = int(np.maximum(found[:, modes.index(0)], 0).sum()) if 0 in modes else 0
-        return FittingBlocks(found, plain)
+        return FittingBlocks(fitting, int(np.maximum(fitting[:, 0], 0).sum()))
 
     def end(self, row: Row, links: float) -> dict[int, Ends]:
         """The least ends over all replicas of a row by the outermost level that its boundaries cross, on a network with
@@ -235,6 +253,8 @@ class PlanSpace:
         of the stage that has most."""
         graph, sent = self.graph, self.job.held.sent
         kinds = [graph.layers[kind] for kind in graph.calls]
+        if self.job.stack.first_end:
+            return self._first_sizes(row)
         ties = sum(tie.elements * (len(tie.calls) - 1) for tie in graph.ties)
         dense, experts = (
             [sent * (layer.parameters - layer.experts) for layer in kinds],
@@ -247,6 +267,17 @@ class PlanSpace:
             blocks = max(0.0, most * dense[at] - sent * ties)
             rows += [(0.0, sum(experts) / row.stages), (blocks, most * experts[at])]
         return np.array([own for own, _ in rows]), np.array([own for _, own in rows])
+
+    def _first_sizes(self, row: Row) -> Size:
+        """Bytes of which the first stage has no less: it holds all calls, or one that nothing leads to."""
+        graph, sent = self.graph, self.job.held.sent
+        heads = {head for _, head, _ in graph.edges}
+        sources = [call for call in range(len(graph.calls)) if call not in heads]
+        stages = [[call] for call in sources] if row.stages > 1 else [range(len(graph.calls))]
+        bytes_of = [stage_bytes(graph, self.job, calls, 0) for calls in stages]
+        parameters = min(float(stage.parameters - stage.experts) for stage in bytes_of)
+        experts = min(float(stage.experts) for stage in bytes_of)
+        return np.array([sent * parameters]), np.array([sent * experts])
 
     def _ends(self, row: Row, job: Job) -> dict[int, Ends]:
         graph = self.graph

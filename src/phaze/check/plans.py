@@ -196,7 +196,7 @@ def moves(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, int]) ->
 
 
 def sent_behind(
-    job: Job, shape: Shape, rounds: int, work: float | Floats, sent: float | Floats
+    job: Job, shape: Shape, rounds: float, work: float | Floats, sent: float | Floats
 ) -> tuple[Floats, Floats]:
     """A pass that waits for its transfers and for its chunks to start, and what of that other chunks hide: of work and
     transfers the shorter, as often as there are other chunks."""

@@ -14,7 +14,7 @@ Synchronisation and step are those of the stage where both together take longest
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,12 +192,7 @@ def _ends(
     counted = stages[:1] if job.stack.first_end else stages
     pairs = [stage.held.size(job) for stage in counted]
     size: Size = np.array([float(dense) for dense, _ in pairs]), np.array([float(experts) for _, experts in pairs])
-    if job.stack.first_end and isfinite(job.stack.link) and shape.zero < 2 and not size[1].any():
-        ranks = shape.sharers
-        seconds = (1 - job.stack.hidden) * 4 * (ranks - 1) * size[0] / (ranks * job.stack.link)
-    else:
-        block = reduced_block(graph, job, times)
-        seconds = synchronised(job, shape, size, graph.low, block)
+    seconds = synchronised(job, shape, size, graph.low, reduced_block(graph, job, times))
     steps = step_bytes(job, shape, size) / hbm_rate
     longest = int(np.argmax(seconds + steps))
     return float(seconds[longest]), float(steps[longest])

@@ -5,11 +5,11 @@ The rules of the ICML 2024 paper (``stages = "icml24"``) are values of the same 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any
 
-from .families import SPLIT
+from .families import PUBLISHED, SPLIT
 from .passes import Exchanging
 from .reading import cover, listed, number, whole
 from .recompute import Keeping
@@ -89,6 +89,11 @@ class Stack:
     ties: bool = True
 
     @property
+    def flat(self) -> bool:
+        """Whether all devices share one link and the first stage ends a batch: replicas change nothing but that end."""
+        return self.first_end and isfinite(self.link)
+
+    @property
     def schedules(self) -> bool:
         """Whether passes are schedules, which an answer states, and no formula."""
         return self.rule in ("links", PAPER)
@@ -110,6 +115,7 @@ def paper_stack(reserve: float, link: float) -> Stack:
         rule=PAPER,
         inside=PAPER_KEYS["accumulation_inside"],
         reserve=reserve,
+        families=(PUBLISHED,),
         arriving=True,
         link=link,
         first_end=True,
@@ -130,6 +136,7 @@ def stack_of(table: Mapping[str, Any], link: float) -> Stack:
         return paper_stack(number(table["reserve_bytes"], "reserve_bytes"), link)
     cover(table["schedule"] in ("serial", "companions", "links"), f"stack.schedule = {table['schedule']!r}")
     cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
+    cover(PUBLISHED not in table["families"], "the published pipeline under other rules")
     cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")
     cover(table["synchronisation"] in ("share", "layers"), f"stack.synchronisation = {table['synchronisation']!r}")
     cover(table["prefetch"] in ("stage", "layer"), f"stack.prefetch = {table['prefetch']!r}")
