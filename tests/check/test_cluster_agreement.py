@@ -26,6 +26,7 @@ from phaze.graph import store
 from phaze.graph.saved import modes
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.sources import Request, load
+from phaze.graph.supply.point import Rank
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.solve import fastest_plan
@@ -116,7 +117,8 @@ def test_a_layer_keeps_and_recomputes_what_phaze_says(names: tuple[str, ...]) ->
     for name in names or ZOO:
         for tensor, spread, eager in ((1, False, False), (2, False, True), (2, True, False)):
             attention: Literal["eager", "fused"] = "eager" if eager else "fused"
-            request = Request(model=name, tensor=tensor, microbatch=1, sequence_parallel=spread, attention=attention)
+            rank = Rank(tensor=tensor, microbatch=1, sequence_parallel=spread, attention=attention)
+            request = Request(model=name, rank=rank)
             try:
                 model = load(request)
             except Exception:

@@ -21,6 +21,7 @@ from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.graph import store
 from phaze.graph.sources import Request, load
+from phaze.graph.supply.point import Rank
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
@@ -31,10 +32,10 @@ from phaze.values import replace
 
 MANY = pytest.param(10_000, marks=pytest.mark.slow)
 REQUESTS = {
-    "bert-large": Request(model="bert-large", tensor=2, microbatch=1, sequence=128),
+    "bert-large": Request(model="bert-large", rank=Rank(tensor=2, microbatch=1, sequence=128)),
     # Two attention matrices a rank, which Megatron's softmax kernel does not take.
-    "bert-large, 2 heads": Request(model="bert-large", tensor=8, microbatch=1, sequence=128),
-    "llama3-8b": Request(model="llama3-8b", tensor=4, microbatch=1, sequence=128, sequence_parallel=True),
+    "bert-large, 2 heads": Request(model="bert-large", rank=Rank(tensor=8, microbatch=1, sequence=128)),
+    "llama3-8b": Request(model="llama3-8b", rank=Rank(tensor=4, microbatch=1, sequence=128, sequence_parallel=True)),
 }
 STACKS = ("megatron-core", "megatron-2021", "maxtext")
 
