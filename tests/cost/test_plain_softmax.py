@@ -9,12 +9,13 @@ from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import job_of
 from phaze.graph.ir import Layer, Operator
 from phaze.graph.sources import Request, load
+from phaze.graph.supply.point import Rank
 from phaze.hardware.library import load_stack
 
 
 def layer_of(tensor: int, microbatch: int) -> Layer:
     """The block of a model of 16 heads."""
-    model = load(Request(model="bert-large", tensor=tensor, microbatch=microbatch, sequence=128, attention="eager"))
+    model = load(Request("bert-large", rank=Rank(tensor, microbatch, 128, "eager")))
     return model.layers[max(range(len(model.layers)), key=model.count)]
 
 

@@ -11,7 +11,8 @@ from phaze.cost.offload import HOST_SHARE, exposed_copies_s
 from phaze.evaluate.layer_times import LayerTimes, RuledLayer, ruled_layers, several_layer_times
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.ruled_pass import RuledPass, work_times
-from phaze.graph.supply.rank import Rank, rank_of
+from phaze.graph.supply.point import Rank
+from phaze.graph.supply.rank import rank_of
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 from phaze.placement.rules import interleaved
 from phaze.units import parse_batch

@@ -12,6 +12,7 @@ from phaze.graph import sources, store, zoo
 from phaze.graph.fit import FitError
 from phaze.graph.ir import Attention
 from phaze.graph.sources import Request
+from phaze.graph.supply.point import Rank
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.source import named_source
 from phaze.graph.torch.trace import trace_model
@@ -40,11 +41,7 @@ def random_request(seed: int) -> Request:
     return Request(
         family=family,
         sizes=sizes,
-        tensor=width,
-        microbatch=rng.randint(1, 5),
-        sequence=sequence,
-        attention=rng.choice(ATTENTIONS),
-        sequence_parallel=rng.random() < 0.5,
+        rank=Rank(width, rng.randint(1, 5), sequence, rng.choice(ATTENTIONS), rng.random() < 0.5),
     )
 
 
