@@ -26,6 +26,7 @@ RANKS = {
     "documents": 0,
     "files": 0,
     "values": 0,
+    "pipeline": 0,
     "hardware": 1,
     "graph": 1,
     "cost": 2,

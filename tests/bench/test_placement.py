@@ -7,12 +7,12 @@ import pytest
 
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
+from phaze.pipeline.families import ONE_F_ONE_B
 from phaze.placement.job import PlacementJob
 from phaze.placement.kernels import warm
 from phaze.placement.layers import LayerGraph
 from phaze.placement.machine import Machine
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
-from phaze.placement.rules import ONE_F_ONE_B
 from phaze.placement.settings import stack_problem
 from phaze.placement.solve import fastest_plan
 from tests.placement.placement_cases import Published, published, unequal_chain

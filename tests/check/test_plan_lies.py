@@ -13,13 +13,14 @@ import pytest
 from phaze.check import events
 from phaze.cost.memory import ParameterState
 from phaze.hardware.cluster import cluster_of, switch_level
+from phaze.pipeline.families import GPIPE, ONE_F_ONE_B, interleaved
 from phaze.placement.answer import document_of
 from phaze.placement.layers import Edge, Layer, LayerGraph
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem
-from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Rules, interleaved
+from phaze.placement.rules import Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.structure import StageCut
 from tests.check.documents import objections

@@ -8,8 +8,8 @@ from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.plan import Candidate, Request, problem_at
 from phaze.evaluate.plan_order import Planned, ranks_of, unbeaten
 from phaze.evaluate.prices import KnownPrices
+from phaze.pipeline.family import Family
 from phaze.placement.problem import Problem
-from phaze.placement.rules import Family
 from phaze.placement.solve import fastest_at, fastest_plan
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.evaluate.answer import fixed_document
-from phaze.evaluate.families import named_family, stack_running, stack_with_families
+from phaze.evaluate.families import stack_running, stack_with_families
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.plan_order import planned
@@ -14,6 +14,7 @@ from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.pipeline.families import named_family
 from phaze.values import replace
 
 EAGER = load_stack("torchtitan-eager")
@@ -76,7 +77,7 @@ def test_families_and_chunks_go_together() -> None:
     assert named_family("zb-interleaved", 3).chunks == 3
     for name, chunks in (("zb-v", 3), ("zb-h1", 2), ("1f1b", 2), ("interleaved", 1), ("zb-interleaved", 1)):
         with pytest.raises(ValueError, match="chunks"):
-            named_family(name, chunks)  # type: ignore[arg-type]
+            named_family(name, chunks)
 
 
 def test_a_given_plan_is_priced_under_its_family() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from phaze.pipeline.families import DUALPIPE_V, GPIPE, ICML24, ONE_F_ONE_B, ZB_H1, interleaved, zb_interleaved
+from phaze.pipeline.family import Family
 from phaze.placement.answer import document_of
 from phaze.placement.problem import Problem
-from phaze.placement.rules import DUALPIPE_V, GPIPE, ICML24, ONE_F_ONE_B, ZB_H1, Family, interleaved, zb_interleaved
 from phaze.placement.solve import fastest_plan
 from tests.formulas.stated import DOCS, cells, evaluate
 from tests.placement.placement_cases import mixed_problem, random_cluster_problem, random_icml24_problem, split_problem

@@ -14,7 +14,7 @@ from phaze.evaluate.ruled_pass import RuledPass, work_times
 from phaze.graph.supply.point import Rank
 from phaze.graph.supply.rank import rank_of
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
-from phaze.placement.rules import interleaved
+from phaze.pipeline.families import interleaved
 from phaze.units import parse_batch
 from tests.formulas.stated import DOCS, between, evaluate, formulas
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from itertools import product
 
+from phaze.pipeline.families import SPLIT_FAMILIES
+from phaze.pipeline.family import Family
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import SPLIT, Family
 from phaze.placement.structure import StageCut
 
 
@@ -66,7 +67,7 @@ def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tup
             for modes, data in product(product(*choices), replicas):
                 cuts = [StageCut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
                 for family, order in product(_families(problem, counts, problem.rounds(data)), problem.rules.orders):
-                    if family.name in SPLIT and set(modes) != {"none"}:
+                    if family.name in SPLIT_FAMILIES and set(modes) != {"none"}:
                         continue
                     shape = Shape(graph.width, len(stages), data, order, family.chunks, family.name)
                     if not problem.sharing.allows(shape):

@@ -8,10 +8,7 @@ from typing import Any
 
 from phaze.cost.memory import ParameterState
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
-from phaze.placement.layers import Layer, layer_graph
-from phaze.placement.problem import Extra, LayerMode, Problem
-from phaze.placement.profile import problem_of
-from phaze.placement.rules import (
+from phaze.pipeline.families import (
     DUALPIPE_V,
     GPIPE,
     ICML24,
@@ -19,10 +16,13 @@ from phaze.placement.rules import (
     ONE_STAGE,
     ZB_H1,
     ZB_V,
-    Rules,
     interleaved,
     zb_interleaved,
 )
+from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.problem import Extra, LayerMode, Problem
+from phaze.placement.profile import problem_of
+from phaze.placement.rules import Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.sharing import Sharing
 

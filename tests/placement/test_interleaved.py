@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.errors import InputError
+from phaze.pipeline.families import GPIPE, interleaved
 from phaze.placement.answer import document_of
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import GPIPE, interleaved
 from phaze.placement.simulate import timeline
 from phaze.placement.structure import StageCut
 from tests.check.documents import objections

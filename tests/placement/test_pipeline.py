@@ -13,13 +13,14 @@ from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.hardware.stack import Optimizer
+from phaze.pipeline.families import GPIPE, ONE_F_ONE_B
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
-from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Mode, Rules
+from phaze.placement.rules import Mode, Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from phaze.pipeline.families import ONE_F_ONE_B, interleaved
+from phaze.pipeline.family import Family
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.paces import sent_bound
 from phaze.placement.pipeline import fits
@@ -13,7 +15,6 @@ from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import prepared
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import ONE_F_ONE_B, Family, interleaved
 from phaze.placement.shapes import WidthCase, cases_of, least_end
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace

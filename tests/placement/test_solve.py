@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from phaze.documents import dumps
 from phaze.errors import InputError
+from phaze.pipeline.families import GPIPE, ONE_F_ONE_B
 from phaze.placement import bottleneck_solver
 from phaze.placement.answer import document_of, place
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
@@ -15,7 +16,6 @@ from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
 from phaze.placement.profile import problem_of
-from phaze.placement.rules import GPIPE, ONE_F_ONE_B
 from phaze.placement.settings import icml24_problem
 from phaze.placement.solve import OpenPlacement, fastest_at, fastest_plan
 from phaze.values import replace

@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 from phaze.check.events import run_events
 from phaze.check.families import Family as CheckedFamily
 from phaze.errors import InputError
+from phaze.pipeline.event_kernels import run_events as compiled_events
+from phaze.pipeline.families import DUALPIPE_V, ONE_F_ONE_B, SPLIT_FAMILIES, ZB_H1, ZB_V, interleaved, zb_interleaved
+from phaze.pipeline.family import Family
+from phaze.pipeline.replica import NO_ROOM
 from phaze.placement.answer import document_of
 from phaze.placement.layers import Layer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import DUALPIPE_V, ONE_F_ONE_B, SPLIT, ZB_H1, ZB_V, Family, interleaved, zb_interleaved
-from phaze.placement.simulate import ORDER_OF, timeline
+from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan
-from phaze.placement.split_event_kernels import split_events, split_lists
 from phaze.placement.structure import StageCut
 from phaze.report.plan_trace import _events
 from phaze.report.view_model import pipeline_of
@@ -36,13 +38,14 @@ FAMILIES = st.sampled_from(SPLITS)
 
 def fewest(family: Family, stages: int, more: int) -> int:
     """A number of microbatches that the family can run, growing with ``more``."""
-    least = max(1, family.rounds_a_stage) * stages
+    least = max(1, family.min_microbatches_per_stage) * stages
     return least + more * (stages if family.whole_rounds else 1)
 
 
 def ended_s(family: Family, passes: list[tuple[float, float, float]], rounds: int) -> float:
-    lists = split_lists(ORDER_OF[family.name], len(passes), rounds, family.chunks)
-    return float(split_events(np.array(passes).T.copy(), lists, family.chunks, np.empty((3, 0, 0))))
+    lists = family.event_lists(len(passes), rounds, family.chunks)
+    nothing = np.zeros((2, len(passes) * family.chunks))
+    return float(compiled_events(np.array(passes).T.copy(), nothing, lists, rounds, family.chunks, NO_ROOM))
 
 
 def require_fastest(problem: Problem) -> str | None:
@@ -65,7 +68,7 @@ def fill_s(family: Family, passes: list[tuple[float, float, float]]) -> float:
 @pytest.mark.parametrize("chain", [True, False], ids=["chain", "branching"])
 def test_no_plan_of_a_small_problem_is_faster(chain: bool) -> None:
     found = [require_fastest(split_problem(seed, chain)) for seed in range(36)]
-    assert {*found} & {*SPLIT}
+    assert {*found} & {*SPLIT_FAMILIES}
     assert sum(name is not None for name in found) > 12
 
 
@@ -196,7 +199,7 @@ def test_the_checker_agrees_with_the_price_of_every_plan() -> None:
             assert objections(problem, document, RingPrices(problem.cluster)) == [], (seed, name)
             seen.add(name)
             plans += 1
-    assert {*SPLIT} <= seen
+    assert {*SPLIT_FAMILIES} <= seen
     assert plans > 150
 
 

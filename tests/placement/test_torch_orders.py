@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from phaze.placement.rules import DUALPIPE_V, ZB_H1, ZB_V, Family, zb_interleaved
-from phaze.placement.simulate import ORDER_OF
-from phaze.placement.split_event_kernels import B, F, W, split_lists
+from phaze.pipeline.event_lists_kernels import B, F, W
+from phaze.pipeline.families import DUALPIPE_V, ZB_H1, ZB_V, zb_interleaved
+from phaze.pipeline.family import Family
 
 pytest.importorskip("torch")
 from torch.distributed.pipelining import schedules
@@ -57,7 +57,7 @@ def shapes(family: Family) -> Iterator[tuple[int, int]]:
 )
 def test_stages_run_what_pytorch_runs_and_hold_as_much(family: Family) -> None:
     for stages, rounds in shapes(family):
-        lists = split_lists(ORDER_OF[family.name], stages, rounds, family.chunks)
+        lists = family.event_lists(stages, rounds, family.chunks)
         for rank in range(stages):
             own = [tuple(row) for row in lists[rank].tolist()]
             assert own == torch_rows(family, stages, rounds, rank), (stages, rounds, rank)

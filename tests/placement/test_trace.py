@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from phaze.errors import PhazeError
+from phaze.pipeline.families import GPIPE, ONE_F_ONE_B
+from phaze.pipeline.family import Family
 from phaze.placement.answer import checked_document, document_of, place, require_true
 from phaze.placement.plan import Plan
-from phaze.placement.rules import GPIPE, ONE_F_ONE_B, Family
 from phaze.report.plan_trace import MOST, plan_trace
 from tests.placement.placement_cases import published, random_cluster_problem
 

@@ -14,27 +14,20 @@ from phaze.cost.memory import ParameterState
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Level, cluster_of, switch_level
 from phaze.hardware.library import load_stack
+from phaze.pipeline.event_kernels import run_events as compiled_events
+from phaze.pipeline.event_lists_kernels import one_f_one_b
+from phaze.pipeline.families import DUALPIPE_V, GPIPE, ONE_F_ONE_B, ZB_H1, ZB_V, interleaved, zb_interleaved
+from phaze.pipeline.family import Family
+from phaze.pipeline.replica import NO_ROOM, StageSeconds, last_event_s
 from phaze.placement.answer import document_of
-from phaze.placement.event_kernels import interleaved_events
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Extra, Problem
-from phaze.placement.rules import (
-    DUALPIPE_V,
-    GPIPE,
-    ONE_F_ONE_B,
-    ZB_H1,
-    ZB_V,
-    Family,
-    Rules,
-    interleaved,
-    zb_interleaved,
-)
+from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
-from phaze.placement.simulate import message_seconds
 from phaze.placement.solve import fastest_plan
 from phaze.placement.stage_pace import paced_s
 from phaze.placement.structure import StageCut
@@ -42,7 +35,6 @@ from phaze.values import replace
 from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 
-NOTHING = np.empty((2, 0, 0))
 FAMILIES = (GPIPE, ONE_F_ONE_B, interleaved(2), interleaved(4), ZB_H1, zb_interleaved(2), ZB_V, DUALPIPE_V)
 STACKS = [name for name in preset_names("stacks") if load_stack(name).pipeline == "1f1b"]
 # Transfers of a pass over its work, and backward work over forward work, of equal stages.
@@ -97,8 +89,10 @@ def law_s(stages: int, chunks: int, rounds: int, work_s: tuple[float, float], me
 
 def require_above_events(stages: int, chunks: int, rounds: int, work_s: tuple[float, float], share: float) -> None:
     message_s = share * work_s[0] / chunks
-    passes = np.repeat(np.array(work_s)[:, None], stages, axis=1)
-    end_s = interleaved_events(passes, np.full((2, stages), message_s), rounds, chunks, NOTHING)
+    passes = np.repeat(np.array((*work_s, 0.0))[:, None], stages, axis=1)
+    lists = one_f_one_b(stages, rounds, chunks)
+    messages_s = np.full((2, stages * chunks), message_s)
+    end_s = compiled_events(passes, messages_s, lists, rounds, chunks, NO_ROOM)
     batch_s, waited_s = law_s(stages, chunks, rounds, work_s, message_s)
     assert end_s <= batch_s * (1 + 1e-12), (stages, chunks, rounds, work_s, share)
     assert batch_s <= waited_s * (1 + 1e-12)
@@ -127,8 +121,9 @@ def test_messages_of_the_checker_are_those_of_the_simulation(
     rows: list[tuple[float, float, float, float]], laps: int, chunks: int
 ) -> None:
     passes, sent, rounds = [row[:2] for row in rows], [row[2:] for row in rows], laps * len(rows)
-    messages_s = message_seconds([ahead for ahead, _ in sent], [back for _, back in sent], chunks)
-    end_s = interleaved_events(np.array(passes).T.copy(), messages_s, rounds, chunks, NOTHING)
+    columns = np.array(rows).T.tolist()
+    seconds = StageSeconds(columns[0], columns[1], [0.0] * len(rows), columns[2], columns[3])
+    end_s = last_event_s(interleaved(chunks), seconds, rounds)
     own = CheckedFamily("interleaved", chunks)
     thirds = [(forward, backward, 0.0) for forward, backward in passes]
     assert run_events(own, thirds, rounds, sent) == pytest.approx(end_s, rel=1e-12)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.evaluate.layers import layer_costs
-from phaze.hardware.stack import PipelineFamily, ScheduleRule
+from phaze.hardware.stack import ScheduleRule
+from phaze.pipeline.families import PipelineFamily
 from phaze.placement.solve import fastest_at, fastest_plan
 from phaze.search import run
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds

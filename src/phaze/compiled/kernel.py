@@ -1,6 +1,7 @@
 """A compiled function: its object code from the shipped library, or numba's compiler."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from phaze.compiled.arguments import fits, key_of
@@ -17,6 +18,10 @@ def njit(**options: Any) -> Callable[[F], F]:
         return cast(F, Kernel(function, options))
 
     return decorated
+
+
+def _function(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 class Kernel:
@@ -51,6 +56,10 @@ class Kernel:
         if self._observer is not None:
             self._observer(arguments)
         return self.dispatcher(*arguments)
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
+        """By its name, as functions are pickled."""
+        return _function, (self.__module__, self.__name__)
 
     @property
     def shipped(self) -> bool:

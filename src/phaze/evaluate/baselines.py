@@ -14,13 +14,14 @@ from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
+from phaze.pipeline.families import ONE_F_ONE_B
 from phaze.placement.layers import Layer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, fits_at, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
 from phaze.placement.problem import Extra, Problem
-from phaze.placement.rules import ONE_F_ONE_B, Mode
+from phaze.placement.rules import Mode
 from phaze.placement.structure import StageCut
 
 # Sums of the same seconds in another order differ by less.
@@ -56,7 +57,7 @@ def _of_width(problem: Problem, shape: Shape) -> tuple[tuple[Layer, ...], tuple[
 def _simple(problem: Problem) -> Problem:
     """The problem under 1F1B, which is what people run, whatever families are allowed, or under GPipe alone."""
     simple = [f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.most_stages)]
-    families = tuple(f for f in simple if not f.apart) or tuple(simple) or (ONE_F_ONE_B,)
+    families = tuple(f for f in simple if not f.separate_passes) or tuple(simple) or (ONE_F_ONE_B,)
     return replace(problem, rules=replace(problem.rules, families=families))
 
 

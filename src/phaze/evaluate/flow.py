@@ -39,11 +39,11 @@ from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.graph.ir import Model, Tie
 from phaze.hardware.formats import PLAIN, Precision
+from phaze.pipeline.family import Family
 from phaze.placement.frozen import NO_FROZEN, Frozen
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.problem import Extra, LayerMode, Problem
-from phaze.placement.rules import Family
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
 

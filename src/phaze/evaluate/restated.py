@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from phaze.evaluate.answer import PlanFacts, plan_document
-from phaze.evaluate.families import named_family
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.job_file import reopened
 from phaze.evaluate.layer_times import keeping_of
 from phaze.evaluate.prices import LevelPrices
+from phaze.pipeline.families import named_family
 from phaze.placement.job import PlacementJob
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price

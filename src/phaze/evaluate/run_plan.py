@@ -5,12 +5,13 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from phaze.documents import Count
-from phaze.evaluate.families import named_family
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
 from phaze.graph.saved.modes import OFFLOAD
 from phaze.options.keys import RunPlanKeys
-from phaze.placement.rules import MODES, Family
+from phaze.pipeline.families import named_family
+from phaze.pipeline.family import Family
+from phaze.placement.rules import MODES
 
 PARTS = (*KNOWN, *MODES, OFFLOAD)
 RecomputeName = Annotated[

@@ -22,12 +22,13 @@ from phaze.export.chakra_layers import Collective, Compute, layer_passes, requir
 from phaze.export.chakra_program import Program, StageJob, Task, ordered_passes, program_of
 from phaze.export.chakra_wire import COLL, COLLECTIVES, COMP, RECV, SEND, Node, trace_bytes
 from phaze.graph.ir import Model
+from phaze.pipeline.families import FAMILIES, NAMES
 from phaze.report.view_model import pipeline_of
 
 PREFIX = "phaze"
 MOST_NODES = 2_000_000
 """Of all ranks together: about 150 MB."""
-FAMILIES = ("gpipe", "1f1b", "interleaved")
+DRAWN = tuple(name for name in NAMES if not FAMILIES[name].split)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +130,9 @@ def _cut_bytes(model: Model, virtual: list[tuple[int, ...]], stage: int, wide: f
 
 def _require(traced: TracedPlan) -> None:
     family = str(traced.plan.get("family") or ("interleaved" if int(traced.plan.get("chunks", 1)) > 1 else "1f1b"))
-    if family not in FAMILIES:
+    if family not in DRAWN:
         raise InputError(
-            traced.name, f"the pipeline schedule {family}", f"a trace has {', '.join(FAMILIES)}; --family 1f1b"
+            traced.name, f"the pipeline schedule {family}", f"a trace has {', '.join(DRAWN)}; --family 1f1b"
         )
     if len({int(stage["devices"]) for stage in traced.plan["stages"]}) > 1:
         raise InputError(traced.name, "its stages have different devices", "plan with one width, widths = [1]")

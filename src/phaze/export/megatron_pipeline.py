@@ -13,6 +13,7 @@ from phaze.export.launch import stages_of
 from phaze.export.megatron_model import BERT, SCRIPTS
 from phaze.export.source import Split
 from phaze.export.values import Values
+from phaze.pipeline.families import FAMILIES
 
 FIRST, LAST = "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"
 LAYOUT = "--pipeline-model-parallel-layout"
@@ -79,7 +80,7 @@ def _uneven_chunk(split: Split) -> str:
 
 
 PIPELINE_LIMITS = (
-    Limit(lambda split: split.pipeline > 1 and split.schedule not in ("1f1b", "interleaved"),
+    Limit(lambda split: split.pipeline > 1 and not FAMILIES[split.schedule].megatron,
           "the pipeline schedule {split.schedule}",
           "{version} runs 1F1B, interleaved or not; plan with --family 1f1b,interleaved"),
     Limit(lambda split: _needs_layout(split) and SCRIPTS.get(split.model) == BERT,

@@ -23,7 +23,6 @@ from phaze.export.torchtitan_flavour import FLAVOUR, MODULE, as_comment, flavour
 from phaze.export.torchtitan_limits import (
     CONVERTERS,
     FLAVOURS,
-    FOLDED,
     LIMITS,
     MIXTURES,
     ROTATED,
@@ -33,19 +32,9 @@ from phaze.export.torchtitan_limits import (
 )
 from phaze.export.values import Values
 from phaze.graph.saved.modes import ALTERNATE
-from phaze.hardware.stack import SPLIT_FAMILIES
+from phaze.pipeline.families import FAMILIES, SPLIT_FAMILIES
 
-IN_TURN = "one forward and one backward in turn"
-SCHEDULE_REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "gpipe": "all forwards, then all backwards",
-        "1f1b": IN_TURN,
-        "interleaved": IN_TURN,
-        "zb-interleaved": "gradients of weights fill the bubble; blocks must not be compiled",
-        "zb-v": "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
-        "dualpipe-v": "forward and backward of two chunks in turn; blocks must not be compiled",
-    }
-)
+SCHEDULE_REASONS: Mapping[str, str] = MappingProxyType({name: FAMILIES[name].reason for name in SCHEDULES})
 RESHARDS = ("default", "always", "never")
 
 
@@ -54,7 +43,7 @@ def module_names(split: Split) -> list[list[str]]:
     the second ones of all ranks from the last rank back)."""
     parts: list[list[str]] = []
     block, ranks = 0, list(range(split.pipeline))
-    turns = [ranks[::-1] if chunk and split.schedule in FOLDED else ranks for chunk in range(split.chunks)]
+    turns = [ranks[::-1] if chunk and FAMILIES[split.schedule].v_shaped else ranks for chunk in range(split.chunks)]
     order = [rank for turn in turns for rank in turn]
     for number, rank in enumerate(order):
         blocks = split.stages[rank][0] // split.chunks
@@ -183,15 +172,15 @@ def _stages(values: Values, pipeline: int) -> dict[str, Any]:
         return {"chunks": 1}
     schedule = values.word("parallelism.pipeline_parallel_schedule")
     family = next(family for family, name in SCHEDULES.items() if name == schedule)
-    stages: dict[str, Any] = {"family": None if family in ("1f1b", "interleaved") else family}
+    stages: dict[str, Any] = {"family": None if FAMILIES[family].implied else family}
     name = "parallelism.module_fqns_per_model_part"
     parts = values.listed(name)
     if parts is None:
-        return {**stages, "chunks": 1 if family in ("1f1b", "gpipe") else 2}
+        return {**stages, "chunks": FAMILIES[family].chunks}
     if not all(isinstance(part, list) for part in parts):
         raise values.fault(name, "a part is not a list of modules", 'write [["tok_embeddings", "layers.0"], ...]')
     counts = [sum(str(module).startswith("layers.") for module in part) for part in parts]
-    if family in FOLDED and len(counts) == 2 * pipeline:  # the second chunks lie from the last rank back
+    if FAMILIES[family].v_shaped and len(counts) == 2 * pipeline:  # the second chunks lie from the last rank back
         counts = [*counts[:pipeline], *counts[pipeline:][::-1]]
     blocks, chunks = stages_of(counts, pipeline, f"{values.where}: {name}")
     return {**stages, "blocks": blocks, "chunks": chunks}
@@ -282,7 +271,7 @@ DEVIATIONS: tuple[tuple[Condition, str], ...] = (
      "FSDP shards weights outside the step too, so memory is below the plan"),
     (lambda split: split.order == "pipeline" and split.pipeline > 1 and split.data > 1,
      "the replicas of a stage are adjacent, in the plan the stages of a replica are"),
-    (lambda split: split.schedule in FOLDED and split.pipeline > 1,
+    (lambda split: FAMILIES[split.schedule].v_shaped and split.pipeline > 1,
      "what follows the blocks lies on the first rank, where the V ends, in the plan on the last"),
 )  # fmt: skip
 FRAMEWORK = Framework(

@@ -8,6 +8,7 @@ from phaze.export.limits import COMMON, has_special_state
 from phaze.export.source import Split
 from phaze.export.torchtitan_flavour import model_sizes
 from phaze.graph.saved.modes import ALTERNATE, OFFLOAD
+from phaze.pipeline.families import FAMILIES
 
 VERSION = "torchtitan 0.2.2"
 FLAVOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -28,17 +29,9 @@ PIPELINED, WHOLE_SEQUENCES = frozenset({"llama3", "deepseek_v3"}), frozenset({"d
 ROTATED: Mapping[str, str] = MappingProxyType({"ring": "alltoall", "all_gather": "allgather"})
 """How keys and values of a shared sequence travel, by the ways of phaze."""
 SCHEDULES: Mapping[str, str] = MappingProxyType(
-    {
-        "gpipe": "GPipe",
-        "1f1b": "1F1B",
-        "interleaved": "Interleaved1F1B",
-        "zb-interleaved": "InterleavedZeroBubble",
-        "zb-v": "ZBVZeroBubble",
-        "dualpipe-v": "DualPipeV",
-    }
+    {name: family.torch_schedule for name, family in FAMILIES.items() if family.torch_schedule}
 )
 """The names of PyTorch's schedules by family."""
-FOLDED = ("zb-v", "dualpipe-v")
 CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "fp8-tensorwise": ("quantize.linear.float8", "products of linear maps in fp8, a scale a tensor"),
@@ -127,7 +120,7 @@ LIMITS = (
     Limit(lambda split: any(blocks % split.chunks for blocks, _, _ in split.stages),
           "chunks that do not divide the blocks of a stage",
           "plan with other chunks"),
-    Limit(lambda split: split.chunks > 1 and split.rounds % _turns(split) != 0 and split.schedule not in FOLDED,
+    Limit(lambda split: FAMILIES[split.schedule].whole_rounds and split.rounds % _turns(split) != 0,
           lambda split: (
               f"{split.rounds} microbatches of a replica do not divide into {_turns(split)} rounds over its stages"
           ),

@@ -51,7 +51,7 @@ for eager attention takes multiples of so many attention matrices of a rank; of 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -61,6 +61,7 @@ from phaze.hardware.attention import Generation
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN, Precision, require_format, resolved
 from phaze.hardware.keys import Name, ShareByName, Sources, Text
+from phaze.pipeline.families import NAMES, SPLIT_FAMILIES, PipelineFamily
 from phaze.values import FrozenTable, Listed
 
 Fusion = Literal["none", "chains", "elementwise", "full"]
@@ -70,16 +71,13 @@ Kernel = Literal["eager", "fused"]
 Synchronisation = Literal["share", "layers", "first"]
 StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
-PipelineFamily = Literal["gpipe", "1f1b", "interleaved", "zb-h1", "zb-interleaved", "zb-v", "dualpipe-v"]
 # Pipeline schedules whose backward pass is split: gradients of inputs and of weights run at different times.
-SPLIT_FAMILIES: tuple[PipelineFamily, ...] = ("zb-h1", "zb-interleaved", "zb-v", "dualpipe-v")
 Saves = Literal["trace", "kernels", "mincut"]
 Selective = Literal["scores", "operators"]
 Prefetch = Literal["stage", "layer"]
 RecomputeModule = Literal[
     "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
 ]
-FAMILIES: tuple[PipelineFamily, ...] = get_args(PipelineFamily)
 Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
 OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources"})
 """Keys of a stack's file that answers do not state."""
@@ -214,7 +212,7 @@ class Stack(Document):
     @classmethod
     def _in_order(cls, names: tuple[PipelineFamily, ...], info: ValidationInfo) -> tuple[PipelineFamily, ...]:
         without = () if info.data.get("interleaves", True) else ("interleaved",)
-        return tuple(name for name in FAMILIES if name in names and name not in without)
+        return tuple(name for name in NAMES if name in names and name not in without)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Stack":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from phaze.options.arguments import names, shards, share
 from phaze.options.option import Option
+from phaze.pipeline.families import NAMES
 
 if TYPE_CHECKING:
     from phaze.graph.supply.module import ModuleSupply as Model
@@ -214,8 +215,8 @@ class ParallelOptions(TypedDict, total=False):
     family: Annotated[
         str | Sequence[str] | None,
         Option(
-            "Pipeline families to allow, of those that the stack runs: 1f1b, interleaved, gpipe, zb-h1, "
-            "zb-interleaved, zb-v, dualpipe-v; best (default): all of them.",
+            f"Pipeline families to allow, of those that the stack runs: {', '.join(NAMES)}; "
+            "best (default): all of them.",
             former="families",
             read=names,
             key="training.family",

@@ -12,8 +12,8 @@ from phaze.errors import InputError
 from phaze.graph.ir import Attention
 from phaze.graph.split_context import Way
 from phaze.hardware.formats import Precision
-from phaze.hardware.stack import PipelineFamily
 from phaze.options.arguments import MOST_HEADROOM, share
+from phaze.pipeline.families import PipelineFamily
 
 __all__ = [
     "Attention", "AttentionChoice", "BatchSize", "Choices", "Count", "FamilyChoices", "Headroom", "Length",

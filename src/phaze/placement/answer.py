@@ -7,11 +7,11 @@ from typing import Any
 from phaze.check.printed import plan_faults
 from phaze.documents import plain_value
 from phaze.errors import PhazeError
+from phaze.pipeline.families import FAMILIES, ICML24, NAMES, SPLIT_FAMILIES
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Extra, Problem
-from phaze.placement.rules import SPLIT
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
@@ -94,7 +94,7 @@ def checked_document(problem: Problem, found: Plan | Shortage, prices: Prices | 
 
 
 # Families that the chunks and the rules of a document tell apart.
-UNNAMED = ("1f1b", "interleaved", "icml24")
+UNNAMED = (ICML24.name, *(name for name in NAMES if FAMILIES[name].implied))
 
 
 def _stage(stage: Stage, split: bool = False) -> dict[str, Any]:
@@ -149,6 +149,6 @@ def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
         **({"order": found.order} if found.order else {}),
         **({"chunks": found.chunks} if found.chunks > 1 else {}),
         **({"family": found.family} if found.family not in UNNAMED else {}),
-        "stages": [_stage(stage, found.family in SPLIT) for stage in found.stages],
+        "stages": [_stage(stage, found.family in SPLIT_FAMILIES) for stage in found.stages],
         "breakdown": asdict(found.breakdown),
     }

@@ -46,13 +46,13 @@ def held_bytes(table: StageTable, room: Room, pair: int) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
+def mode_of(table: StageTable, room: Room, pair: int, in_flight: float) -> int:
     """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; or NO_MODE."""
     held, chosen = held_bytes(table, room, pair), NO_MODE
     allowed = room.last if table.rest[pair] == 0 else room.allowed
     for mode in range(table.kept_bytes.shape[1]):
         if allowed[mode]:
-            need = held + table.live_bytes[pair, mode] + flying * table.kept_bytes[pair, mode]
+            need = held + table.live_bytes[pair, mode] + in_flight * table.kept_bytes[pair, mode]
             faster = chosen == NO_MODE or table.backward_s[pair, mode] < table.backward_s[pair, chosen]
             if need <= room.hbm_bytes and faster:
                 chosen = mode
@@ -60,14 +60,15 @@ def mode_of(table: StageTable, room: Room, pair: int, flying: float) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def highest(held: float, kept: float, hbm: float, flying: "Floats", most: int) -> int:
-    """The greatest number s <= ``most`` with held + flying[s] kept <= hbm, 0 if none; ``flying`` never falls with s."""
-    if held + flying[most] * kept <= hbm:
+def highest(held: float, kept: float, hbm: float, in_flight: "Floats", most: int) -> int:
+    """The greatest number s <= ``most`` with held + in_flight[s] kept <= hbm, 0 if none; it
+    never falls with s."""
+    if held + in_flight[most] * kept <= hbm:
         return most
     low, high = 0, most - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if held + flying[middle] * kept <= hbm:
+        if held + in_flight[middle] * kept <= hbm:
             low = middle
         else:
             high = middle - 1
@@ -94,12 +95,12 @@ def bottleneck(
     cut_sets: "CutSets",
     table: StageTable,
     room: Room,
-    flying: "Floats",
+    in_flight: "Floats",
     limits: "tuple[int, Floats, Floats]",
 ) -> "Floats":
     """g for every closed set; ``limits`` are the kinds of q, the least transfer into each closed set, limit_s."""
     kinds, move_s, limit_s = limits
-    sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
+    sets, most = table.start.shape[0] - 1, in_flight.shape[0] - 1
     size, unsplit, g = cut_sets.size, cut_sets.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
@@ -121,7 +122,7 @@ def bottleneck(
                     continue
                 up_to = _within(own_s, end, limit_s, later)
                 if up_to >= begin:
-                    up_to = highest(held + live[pair, mode], kept[pair, mode], hbm, flying, up_to)
+                    up_to = highest(held + live[pair, mode], kept[pair, mode], hbm, in_flight, up_to)
                 if up_to < begin:
                     continue
                 first = max(begin, covered + 1) if own_s >= slowest_s else begin
@@ -190,7 +191,7 @@ def best_of_table(
     cut_sets: "CutSets",
     table: StageTable,
     room: Room,
-    flying: "Floats",
+    in_flight: "Floats",
     rest_of: "tuple[Floats, Floats, ReplicaDegrees, float, float]",
 ) -> tuple[float, int, int, int, int]:
     """The plan faster than ``best``: batch time, first stage, unsplit stages, stages, data degree (0: none is).
@@ -206,7 +207,7 @@ def best_of_table(
         shift, sync_s = table.unsplit[pair] if kinds > 1 else 0, sync_s_per_byte * table.parameter_bytes[pair]
         begin, end = (1, 1) if rest == 0 else (2, min(most, cut_sets.size[rest] + 1))
         for s in range(begin, end + 1):
-            mode = mode_of(table, room, pair, flying[s])
+            mode = mode_of(table, room, pair, in_flight[s])
             # More microbatches are in flight further from the end, so no later number fits either.
             if mode == NO_MODE:
                 break
@@ -227,19 +228,19 @@ def best_of_table(
 
 @njit(cache=True, nogil=True)
 def trace(
-    table: StageTable, room: Room, flying: "Floats", g: "Floats", choice: tuple[int, int, int]
+    table: StageTable, room: Room, in_flight: "Floats", g: "Floats", choice: tuple[int, int, int]
 ) -> "tuple[Ints, Ints]":
     """The stages first to last of the plan of that first stage, unsplit stages and stages, and their modes."""
     pair, q, stages = choice
     path, modes = np.empty(stages, np.int64), np.empty(stages, np.int64)
     for number in range(stages, 0, -1):
-        path[stages - number], modes[stages - number] = pair, mode_of(table, room, pair, flying[number])
+        path[stages - number], modes[stages - number] = pair, mode_of(table, room, pair, in_flight[number])
         top = table.rest[pair]
         q -= table.unsplit[pair] if g.shape[1] > 1 else 0
         promised = g[top, q, number - 1]
         for other in range(table.start[top], table.start[top + 1]):
             shift, rest = table.unsplit[other] if g.shape[1] > 1 else 0, table.rest[other]
-            mode = mode_of(table, room, other, flying[number - 1])
+            mode = mode_of(table, room, other, in_flight[number - 1])
             if q < shift or mode == NO_MODE or (rest == 0) != (number == 2):
                 continue
             own_s = table.forward_s[other] + table.backward_s[other, mode]

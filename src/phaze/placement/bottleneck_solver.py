@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.errors import InputError
+from phaze.pipeline.family import Family
 from phaze.placement import bottleneck_kernels as kernels
 from phaze.placement.batch_end import flat_link_s_per_byte, over_flat_link_alone
-from phaze.placement.prepared_width import Width, flying_of, room_of, stages_of, with_frozen
+from phaze.placement.prepared_width import Width, in_flight_of, room_of, stages_of, with_frozen
 from phaze.placement.problem import Problem
-from phaze.placement.rules import Family, Order
+from phaze.placement.rules import Order
 from phaze.placement.stage_kernels import StageTable
 
 # What an ordinary computer spares for one table.
@@ -71,7 +72,7 @@ def decides(problem: Problem, family: Family) -> bool:
     """Whether the table gives the best plan of a family."""
     rules = problem.rules
     flat = rules.stage == "icml24" and over_flat_link_alone(problem)
-    return flat and family.pace_stages == 1 and family.flying == "number" and problem.zero == 0
+    return flat and family.pace_stages == 1 and family.in_flight_rule == "number" and problem.zero == 0
 
 
 def _paces(problem: Problem, width: Width, family: Family) -> _Paces:
@@ -111,18 +112,18 @@ def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, b
     most = len(limit_s) - 2
     _require_room(width, most)
     table = with_frozen(problem, width, stages_of(problem, width, kernels.longest_of(width.cut_sets, limit_s)), 1)
-    room, flying = room_of(problem, 1), flying_of(family, problem.microbatches, None, most)
+    room, in_flight = room_of(problem, 1), in_flight_of(family, problem.microbatches, None, most)
     free = np.zeros(len(width.cut_sets.size))
-    g = kernels.bottleneck(width.cut_sets, table, room, flying, (width.kinds, free, limit_s))
+    g = kernels.bottleneck(width.cut_sets, table, room, in_flight, (width.kinds, free, limit_s))
     degrees = kernels.ReplicaDegrees(
         width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
     )
     sync_s = flat_link_s_per_byte(problem.rules.link_bytes_per_s or inf)
-    chosen = kernels.best_of_table(width.cut_sets, table, room, flying, (g, limit_s, degrees, sync_s, bar_s))
+    chosen = kernels.best_of_table(width.cut_sets, table, room, in_flight, (g, limit_s, degrees, sync_s, bar_s))
     cost_s, first, unsplit, stages, data = chosen
     if not data:
         return None
-    path, modes = kernels.trace(table, room, flying, g, (first, unsplit, stages))
+    path, modes = kernels.trace(table, room, in_flight, g, (first, unsplit, stages))
     return BottleneckPlan(cost_s, width, table, data, family, path, modes, problem.rules.orders[0])
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 @njit(cache=True, nogil=True)
-def depths_that_fit(cut_sets: "CutSets", table: StageTable, room: Room, flying: "Floats", kinds: int) -> "Ints":
+def depths_that_fit(cut_sets: "CutSets", table: StageTable, room: Room, in_flight: "Floats", kinds: int) -> "Ints":
     """By (q, S): 1 if some cut into S stages of which q are unsplit fits."""
-    sets, most = table.start.shape[0] - 1, flying.shape[0] - 1
+    sets, most = table.start.shape[0] - 1, in_flight.shape[0] - 1
     start, rests, fits = table.start, table.rest, np.zeros((most + 1, sets, kinds), np.int64)
     fits[0, 0, 0] = 1
     reached, now = np.zeros(sets, np.bool_), np.zeros(sets, np.bool_)
@@ -30,7 +30,7 @@ def depths_that_fit(cut_sets: "CutSets", table: StageTable, room: Room, flying: 
                 continue
             for pair in range(start[top], start[top + 1]):
                 rest = rests[pair]
-                if not reached[rest] or mode_of(table, room, pair, flying[s]) == NO_MODE:
+                if not reached[rest] or mode_of(table, room, pair, in_flight[s]) == NO_MODE:
                     continue
                 now[top], shift = True, table.unsplit[pair] if kinds > 1 else 0
                 for q in range(kinds - shift):

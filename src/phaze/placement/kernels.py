@@ -1,20 +1,11 @@
-"""Compiling every kernel of the room: those of stage tables, bottlenecks, labels and events."""
-
-import numpy as np
+"""Compiling every kernel of the room: those of stage tables, bottlenecks and labels."""
 
 from phaze.placement.answer import place
-from phaze.placement.event_kernels import interleaved_events
 from phaze.placement.profile import problem_of
-from phaze.placement.split_event_kernels import DUALPIPE_V, LOOPED, ZB_V, split_events, split_lists
 
 
 def warm() -> None:
     """Compile and cache every kernel of the room by placing a small profile of each kind."""
-    # A profile never interleaves: only plans with chunks, and their pages, ask for these events.
-    interleaved_events(np.ones((2, 2)), np.ones((2, 2)), 2, 2, np.empty((2, 2, 4)))
-    for order in (LOOPED, ZB_V, DUALPIPE_V):
-        split_events(np.ones((3, 2)), split_lists(order, 2, 4, 2), 2, np.empty((3, 2, 8)))
-
     numbers = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 1.0, "activation_bytes": 1.0, "sharded": True}
     layers = [{"id": i, **numbers} for i in range(3)]
     edges = [{"from": 0, "to": 1, "bytes": 1.0}, {"from": 1, "to": 2, "bytes": 1.0}]

@@ -2,8 +2,8 @@
 
 The cost alpha (max A + max B) + beta sum D + E + Y is minimised over cuts; A is what a stage takes at the pace of the
 pipeline, T' (:mod:`phaze.placement.stage_pace`), and B is 0, or A and B are its forward and its backward time where
-passes are apart; D is T, transfers waited for, or what a family of split backward passes counts. Neither falls with a
-longer pass or transfer.
+passes are separate; D is T, transfers waited for, or what a family of split backward passes counts. Neither falls with
+a longer pass or transfer.
 With *states* (s, U), closed set U cut into s stages:
 
 1. For every state the least max A, max B, sum of D and greatest parameter bytes that E counts over all ways to cut what
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
 class ShapeCosts(NamedTuple):
     """What one shape makes its stages cost.
 
-    ``flying`` and ``level`` are by stage number from the end, 0 .. S; ``moves_s`` are transfers by level and closed
+    ``in_flight`` and ``level`` are by stage number from the end, 0 .. S; ``moves_s`` are transfers by level and closed
     set, its last row those before the first and after the last stage, ``start_s`` what chunks add to each pass,
     ``unpaired`` the share of transfers that other chunks never hide, 1 where transfers block. ``ahead_s`` and
     ``behind_s`` are the collectives of ZeRO of the layers in each closed set, of which ``shown`` is the exposed share.
     ``end_s`` is E by number of a stage's size, ``size_of`` numbers the parameter bytes of every stage in their order,
     ``size`` counts the layers of a closed set and ``unsplit`` those not sharded; at least ``unsplit_needed`` stages
     must be unsplit. ``least_s`` is less than the sum of D of any stages. ``grows``: a stage of a chain takes no less
-    than one inside it. ``forms`` are the forms of D by row, ``weight_s`` the weight gradients of the layers in each
+    than one inside it. ``fill_terms`` are those of D by row, ``weight_s`` the weight gradients of the layers in each
     closed set; no rows where D is T.
     """
 
     stages: int
     alpha: float
     beta: float
-    apart: bool
+    separate_passes: bool
     first_end: bool
     grows: bool
-    flying: "Floats"
+    in_flight: "Floats"
     level: "Ints"
     moves_s: "Floats"
     start_s: float
@@ -66,7 +66,7 @@ class ShapeCosts(NamedTuple):
     size_of: "Ints"
     unsplit: "Ints"
     unsplit_needed: int
-    forms: "Floats"
+    fill_terms: "Floats"
     weight_s: "Floats"
 
 
@@ -93,14 +93,14 @@ def counted_seconds(
     table: StageTable, costs: ShapeCosts, at: tuple[int, int], passes: tuple[float, float], least: bool
 ) -> float:
     """D of a stage, ``at`` its pair and closed set, with these forward and backward seconds; with ``least`` no more
-    than it is with longer ones: without the forms that fall with them."""
+    than it is with longer ones: without the terms that fall with them."""
     forward_s, backward_s = passes
-    if costs.forms.shape[0] == 0:
+    if costs.fill_terms.shape[0] == 0:
         return forward_s + backward_s
     pair, top = at
     weight_s, most_s = costs.weight_s[top] - costs.weight_s[table.rest[pair]], 0.0
-    for k in range(costs.forms.shape[0]):
-        a, b, c = costs.forms[k]
+    for k in range(costs.fill_terms.shape[0]):
+        a, b, c = costs.fill_terms[k]
         if not (least and (a < 0 or b < 0)):
             most_s = max(most_s, a * forward_s + b * (backward_s - weight_s) + c * weight_s)
     return most_s
@@ -145,11 +145,11 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
                 if high < low or not allowed[mode] or a + b > limit_s:
                     continue
                 room = held + table.live_bytes[pair, mode]
-                up_to = highest(room, table.kept_bytes[pair, mode], costs.room.hbm_bytes, costs.flying, high)
+                up_to = highest(room, table.kept_bytes[pair, mode], costs.room.hbm_bytes, costs.in_flight, high)
                 ahead_s, back_s = ahead_s + (move_s[top] + costs.start_s), back_s + (move_s[rest] + costs.start_s)
                 counted_s = counted_seconds(table, costs, (pair, top), (ahead_s, back_s), True)
                 both_s = ahead_s + back_s
-                if not costs.apart:
+                if not costs.separate_passes:
                     a, b = a + b, 0.0
                 for number in range(max(low, covered + 1 if both_s >= slowest_s else 1), up_to + 1):
                     least[0, rest, number - 1] = min(least[0, rest, number - 1], max(a, least[0, top, number]))
@@ -219,7 +219,7 @@ def _labelled(
     begin[0, 0], chain, floor_s = 0, costs.grows and sets == costs.size[sets - 1] + 1, beta * costs.least_s
     unsplit, needed = costs.unsplit, float(costs.unsplit_needed)
     for s in range(1, depth + 1):
-        begin[s, 0], flying = count, costs.flying[s]
+        begin[s, 0], in_flight = count, costs.in_flight[s]
         for top in range(1, sets):
             begin[s, top] = count
             if least[0, top, s] == np.inf:
@@ -233,7 +233,7 @@ def _labelled(
                     break
                 rest = table.rest[pair]
                 empty = begin[s - 1, rest] == begin[s - 1, rest + 1]
-                mode = NO_MODE if empty else mode_of(table, costs.room, pair, flying)
+                mode = NO_MODE if empty else mode_of(table, costs.room, pair, in_flight)
                 if mode == NO_MODE:
                     continue
                 forward_s, backward_s = stage_seconds(table, costs, pair, top, mode)
@@ -242,7 +242,7 @@ def _labelled(
                 forward_s, backward_s = forward_s + (entry_s + costs.start_s), backward_s + (exit_s + costs.start_s)
                 counted_s = counted_seconds(table, costs, (pair, top), (forward_s, backward_s), False)
                 own_s = beta * counted_s + costs.tied_s[pair]
-                if not costs.apart:
+                if not costs.separate_passes:
                     a, b = a + b, 0.0
                 if alpha * (max(a, least_a) + max(b, least_b)) + floor_s >= best:
                     continue
@@ -278,7 +278,7 @@ def _path(table: StageTable, costs: ShapeCosts, labels: "Floats", begin: int) ->
     if chosen >= 0:
         for i in range(costs.stages):
             path[i] = int(labels[chosen, 4])
-            modes[i] = mode_of(table, costs.room, path[i], costs.flying[costs.stages - i])
+            modes[i] = mode_of(table, costs.room, path[i], costs.in_flight[costs.stages - i])
             chosen = int(labels[chosen, 5])
     return cost, path, modes
 

@@ -9,8 +9,8 @@ No plan of a shape (t, S, d, order, family) is faster than
       + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size; where E is that of the first
                                         stage, E of the smallest stage
 
-Where backward passes are split, beta counts not max(C, P(S)) but the forms of D at the sums of all layers, which no sum
-of greatest forms undercuts. So shapes are taken by that bound, and each is solved exactly
+Where backward passes are split, beta counts not max(C, P(S)) but the fill terms of D at the sums of all layers, which
+no sum of greatest terms undercuts. So shapes are taken by that bound, and each is solved exactly
 (:func:`phaze.placement.label_kernels.best_cut`) until the next bound is no less than the best plan. P of v chunks is at
 least that of 1; it is computed only for families whose shapes may still win. The levels that a shape's boundaries cross
 bound its pace and its sum anew (:func:`phaze.placement.paces.sent_bound`); under ZeRO 2 and 3 what is exposed of their
@@ -25,13 +25,13 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from phaze.pipeline.families import ONE_F_ONE_B
 from phaze.placement import label_kernels
 from phaze.placement.batch_end import tied_s
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.paces import pace, paces, sent_bound
-from phaze.placement.prepared_width import flying_of, starts_s, transfers_of
-from phaze.placement.rules import ONE_F_ONE_B
+from phaze.placement.prepared_width import in_flight_of, starts_s, transfers_of
 from phaze.placement.shapes import (
     WidthCase,
     end_s,
@@ -82,10 +82,10 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         stages=shape.stages,
         alpha=family.alpha(rounds, shape.stages),
         beta=family.beta(shape.stages),
-        apart=family.apart,
+        separate_passes=family.separate_passes,
         first_end=problem.rules.end == "first",
         grows=width.grows,
-        flying=flying_of(family, rounds, shape.stages, shape.stages),
+        in_flight=in_flight_of(family, rounds, shape.stages, shape.stages),
         level=np.array([none, *levels[::-1], none], np.int64),
         moves_s=transfers_of(width, family, int(levels.max(initial=0))),
         start_s=starts_s(problem, family),
@@ -101,7 +101,7 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         size_of=size_of,
         unsplit=width.cut_sets.unsplit,
         unsplit_needed=needed,
-        forms=family.coefficients(shape.stages),
+        fill_terms=family.coefficients(shape.stages),
         weight_s=case.weight_s if family.split else np.empty(0),
     )
 
@@ -113,7 +113,7 @@ def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts,
     if problem.has_experts:  # the order of ends is that of the shape
         members = (*members, shape.data, shape.order)
     around = (float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0, costs.unpaired)
-    key = ("least", costs.stages, costs.flying.tobytes(), shape.data if problem.zero >= 1 else 1, *around, *members)
+    key = ("least", costs.stages, costs.in_flight.tobytes(), shape.data if problem.zero >= 1 else 1, *around, *members)
     if key not in case.known:
         alpha = case.family.alpha(problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages)
         room_s = best_s - costs.beta * costs.least_s

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from phaze.placement import bottleneck_kernels
 from phaze.placement.layout import Shape, boundary_levels
-from phaze.placement.prepared_width import flying_of, starts_s
+from phaze.placement.prepared_width import in_flight_of, starts_s
 from phaze.placement.problem import ROUNDING
 from phaze.placement.shapes import WidthCase, gathered_s, least_fill, least_moves, least_seconds
 
@@ -57,14 +57,14 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
 
     def solved(rounds: int, upto: int) -> Floats:
         limits = width.kinds, moves, np.full(upto + 2, inf)
-        flying = flying_of(family, rounds, None, upto)
-        g = bottleneck_kernels.bottleneck(width.cut_sets, case.table_at(replicas), room, flying, limits)
+        in_flight = in_flight_of(family, rounds, None, upto)
+        g = bottleneck_kernels.bottleneck(width.cut_sets, case.table_at(replicas), room, in_flight, limits)
         return np.asarray(np.minimum.accumulate(g[-1][::-1], axis=0)[::-1])
 
     rounds = problem.rounds(replicas)
     found = solved(rounds, last)[:, first:]
     filled = family.in_flight(2 * last, last, last)
-    if family.flying in ("capped", "depth") and family.in_flight(rounds, last, last) < filled:
+    if family.in_flight_rule in ("capped", "depth") and family.in_flight(rounds, last, last) < filled:
         # Depths whose replicas have microbatches enough to fill them hold as many as their numbers say.
         fewest = -(-problem.microbatches // most)
         full = [s for s, m in enumerate(fewest.tolist(), first) if m >= family.in_flight(2 * s, s, s)]
@@ -86,7 +86,7 @@ def _alike_depths(most: Ints) -> Iterator[tuple[int, int]]:
 
 def _depths_together(case: WidthCase) -> list[tuple[int, int]]:
     """Depths that share a table of paces, first and last; all where replicas make no difference."""
-    if case.problem.zero == 0 and case.family.flying not in ("capped", "depth"):
+    if case.problem.zero == 0 and case.family.in_flight_rule not in ("capped", "depth"):
         return [(1, case.width.depth)]
     return case.remembered(("alike",), lambda: list(_alike_depths(case.most_by_depth)))
 
@@ -110,8 +110,8 @@ def sent_bound(case: WidthCase, shape: Shape) -> float:
     rounds, stages = problem.rounds(shape.data), shape.stages
     levels = boundary_levels(problem.cluster, shape)
     between_s = _least_by_level(case)[levels]
-    around_s = family.around * float(width.around_s[levels.max(initial=0)]) * (1 - ROUNDING)
-    sent_s = np.concatenate([[around_s], between_s, [around_s]])
+    wraparound_s = family.wraparound_transfers * float(width.wraparound_s[levels.max(initial=0)]) * (1 - ROUNDING)
+    sent_s = np.concatenate([[wraparound_s], between_s, [wraparound_s]])
     start_s = 2 * starts_s(problem, family)
     unpaired = problem.rules.unpaired_share(family, rounds, stages)
     whole_s = least_seconds(case, gathered_s(case, shape)) + stages * start_s

@@ -12,15 +12,16 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
+from phaze.pipeline.family import Family
 from phaze.placement import batch_end
 from phaze.placement.frozen import frozen_sums
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
-from phaze.placement.prepared_width import around_bytes, kind_of, starts_s
+from phaze.placement.prepared_width import kind_of, starts_s, wraparound_bytes
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
-from phaze.placement.rules import Family, Mode
+from phaze.placement.rules import Mode
 from phaze.placement.simulate import replica_seconds
 from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
 from phaze.placement.stage_pace import timed
@@ -174,8 +175,10 @@ def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, 
         return float(prices.transfer_s(level, np.array([size / lanes]))[0])
 
     between = [shape.chunks * once(level, size) for level, size in zip(levels, carried, strict=True)]
-    around = family.around * once(max(levels, default=0), around_bytes(graph, extras)) if family.around else 0.0
-    return [around, *between, around]
+    # A family without them must not be asked for a price: one stage has no level to cross.
+    wraps = family.wraparound_transfers
+    wraparound_s = wraps * once(max(levels, default=0), wraparound_bytes(graph, extras)) if wraps else 0.0
+    return [wraparound_s, *between, wraparound_s]
 
 
 def _collectives(
@@ -265,7 +268,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     sync_s, step_s = _end(problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums)
     tied_s = _tied(problem, shape, owner, prices)
     pace_s = max(stage.time_s for stage in stages)
-    if family.apart:
+    if family.separate_passes:
         pace_s = max(stage.forward_s for stage in stages) + max(stage.backward_s for stage in stages)
     counted_s = sum(counted(family, len(cuts), stage) for stage in stages)
     pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta(len(cuts)) * counted_s
@@ -285,7 +288,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, *degrees)
     if not simulated:
         return plan
-    end_s = replica_seconds(plan, rounds, family.apart) + sync_s + step_s + tied_s
+    end_s = replica_seconds(plan, family, rounds) + sync_s + step_s + tied_s
     # Where every stage is given the common pace the events never take longer (docs/placement.md); rounding aside.
     return replace(plan, simulated_s=min(end_s, batch_s) if family.pace_stages else end_s)
 

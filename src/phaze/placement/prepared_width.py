@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from phaze.errors import InputError
+from phaze.pipeline.family import Family
 from phaze.placement import stage_kernels
 from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.frozen import frozen_stages
 from phaze.placement.layers import LayerGraph
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Extra, Problem
-from phaze.placement.rules import Family, Mode
+from phaze.placement.rules import Mode
 from phaze.placement.stage_kernels import Room, Saved, StageTable
 from phaze.placement.stage_memory import HeldBytes
 
@@ -32,8 +33,8 @@ class Width:
     """One width: its closed sets, what layers save, devices of a split stage, how many numbers of unsplit stages are
     told apart, depth at the most, and sums.
 
-    ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages; ``around_s`` by level those
-    from the last stage to the first.
+    ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages; ``wraparound_s`` by level
+    those from the last stage to the first.
     """
 
     graph: LayerGraph
@@ -44,7 +45,7 @@ class Width:
     depth: int
     blocks: int
     moves_s: Floats
-    around_s: Floats
+    wraparound_s: Floats
     seconds: float
     longest_s: float
     parameter_bytes: float
@@ -109,7 +110,7 @@ def kind_of(extras: Sequence[Extra], position: int) -> int:
     return extras[position].kind if extras[position].kind >= 0 else -1 - position
 
 
-def around_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
+def wraparound_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
     """The most bytes between two blocks in the order of layers: what a chunk sends from the last stage to the first."""
     blocks = [i for i, extra in enumerate(extras) if extra.block]
     carried = np.zeros(len(graph.layers))
@@ -131,7 +132,7 @@ def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], pri
     moves, around = np.zeros((levels + 1, sets)), np.zeros(levels)
     if problem.rules.stage == "layers":
         lanes = graph.width // problem.sharing.context if problem.scatter_gather else 1
-        carried, most = stage_kernels.cut_bytes(cut_sets) / lanes, around_bytes(graph, extras) / lanes
+        carried, most = stage_kernels.cut_bytes(cut_sets) / lanes, wraparound_bytes(graph, extras) / lanes
         for level in range(levels):
             moves[level] = prices.transfer_s(level, carried)
             around[level] = prices.transfer_s(level, np.array([most]))[0]
@@ -270,21 +271,21 @@ def whole_blocks(table: StageTable, chunks: int) -> StageTable:
     return table._replace(start=before[table.start], **picked)
 
 
-def flying_of(family: Family, microbatches: int, stages: int | None, depth: int) -> Floats:
+def in_flight_of(family: Family, microbatches: int, stages: int | None, depth: int) -> Floats:
     """Microbatches in flight by stage number, 0 .. ``depth``; of the depth where each is least if none is given."""
-    if family.flying == "all":
+    if family.in_flight_rule == "all":
         return np.full(depth + 1, float(microbatches))
     numbers = np.arange(float(depth + 1))
     held = family.uncapped(numbers, numbers if stages is None else np.full(depth + 1, float(stages)))
-    return held if family.flying == "number" else np.minimum(held, float(microbatches))
+    return held if family.in_flight_rule == "number" else np.minimum(held, float(microbatches))
 
 
 def transfers_of(width: Width, family: Family, level: int | None) -> Floats:
     """Transfers by level and closed set as the family's chunks make them; the last row at the ends of the pipeline,
     around it across ``level``, or the least of any."""
     moves = family.chunks * width.moves_s
-    around = width.around_s.min() if level is None else width.around_s[level]
-    moves[-1] += family.around * around
+    around = width.wraparound_s.min() if level is None else width.wraparound_s[level]
+    moves[-1] += family.wraparound_transfers * around
     return np.asarray(moves)
 
 

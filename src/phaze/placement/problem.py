@@ -71,9 +71,10 @@ from math import isfinite
 from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
+from phaze.pipeline.family import Family
 from phaze.placement.frozen import NO_FROZEN, Frozen
 from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers, require_weights
-from phaze.placement.rules import MODES, Family, Mode, Rules
+from phaze.placement.rules import MODES, Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
 # The name of a mode for every stage, or best.

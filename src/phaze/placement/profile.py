@@ -14,11 +14,11 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level, cluster_of
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.options.values import ZeroStage
+from phaze.pipeline.families import FAMILIES
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
 from phaze.placement.machine import Machine
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
-from phaze.placement.rules import GPIPE, ONE_F_ONE_B, ZB_H1
 from phaze.placement.settings import icml24_problem, stack_problem
 
 # Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a checker compares.
@@ -204,7 +204,7 @@ def _cluster(file: ProfileFile) -> Problem:
     rows = [{row.id: row for row in file.widths[str(graph.width)].layers} for graph in graphs]
     split = file.schedule == "zb-h1"
     extras = (tuple(_extra(of[la.id], split) for la in g.layers) for g, of in zip(graphs, rows, strict=True))
-    families = ({"gpipe": GPIPE, "zb-h1": ZB_H1}.get(file.schedule or "", ONE_F_ONE_B),)
+    families = (FAMILIES[file.schedule or "1f1b"],)
     machine = Machine(cluster, stack)
     job = PlacementJob(
         machine, file.devices, file.microbatches, precision, file.optimizer, file.zero or 0, _choice(file)

@@ -10,25 +10,13 @@ from phaze.cost.memory import ParameterState, sent_bytes, stack_state, update_by
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.formats import RECIPES, WIDE, Precision
-from phaze.hardware.stack import Optimizer, PipelineFamily, Stack
+from phaze.hardware.stack import Optimizer, Stack
+from phaze.pipeline.families import FAMILIES, ICML24, NAMES, ONE_F_ONE_B, ONE_STAGE, PipelineFamily
+from phaze.pipeline.family import Family
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
-from phaze.placement.rules import (
-    DUALPIPE_V,
-    GPIPE,
-    ICML24,
-    ONE_F_ONE_B,
-    ONE_STAGE,
-    ZB_H1,
-    ZB_V,
-    ZEROS,
-    Family,
-    Rules,
-    icml24_rules,
-    interleaved,
-    zb_interleaved,
-)
+from phaze.placement.rules import ZEROS, Rules, icml24_rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
 # Under icml24 memory is counted in bytes of parameters: as many again for gradients, and with Adam for its state.
@@ -44,21 +32,11 @@ def families_of(
     placed: Sequence[PlacedLayers], names: Sequence[PipelineFamily], chunks: Sequence[int] | None = None
 ) -> tuple[Family, ...]:
     """The named families, those that interleave with every number of chunks that two or more stages can have, of
-    ``chunks`` if given. Beside 1F1B no GPipe: that takes no less time and memory. A plan of one stage is always among
-    them."""
+    ``chunks`` if given, and none beside one that dominates it. A plan of one stage is always among them."""
     blocks = max(sum(extra.block for extra in extras) for _, extras in placed)
-    counts = [v for v in range(2, blocks // 2 + 1) if chunks is None or v in chunks]
-    folded = blocks >= ZB_V.chunks
-    known: dict[PipelineFamily, list[Family]] = {
-        "gpipe": [] if "1f1b" in names else [GPIPE],
-        "1f1b": [ONE_F_ONE_B],
-        "interleaved": [interleaved(v) for v in counts],
-        "zb-h1": [ZB_H1],
-        "zb-interleaved": [zb_interleaved(v) for v in counts],
-        "zb-v": [ZB_V] if folded else [],
-        "dualpipe-v": [DUALPIPE_V] if folded else [],
-    }
-    found = tuple(family for name, own in known.items() if name in names for family in own)
+    allowed = [FAMILIES[name] for name in NAMES if name in names]
+    useful = [family for family in allowed if family.dominated_by not in names]
+    found = tuple(variant for family in useful for variant in family.variants(blocks, chunks))
     if not found:
         seen = f"{', '.join(names)} need equal blocks in a row, at least two a stage, and there are {blocks}"
         raise InputError("family", seen, "allow 1f1b, or other chunks")

@@ -9,13 +9,14 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from phaze.pipeline.family import Family
 from phaze.placement import depth_kernels
 from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prepared_width import (
     Width,
     allowed_modes,
-    flying_of,
+    in_flight_of,
     inside,
     room_of,
     stages_of,
@@ -26,7 +27,6 @@ from phaze.placement.prepared_width import (
 )
 from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, Problem
-from phaze.placement.rules import Family
 from phaze.placement.stage_kernels import Room, StageTable
 
 Floats = npt.NDArray[np.float64]
@@ -140,7 +140,7 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
     found: tuple[Ints, Floats] = depth_kernels.shape_rows(
         pace_s,
         (width.taken, problem.devices, problem.microbatches),
-        (int(family.whole_rounds), family.rounds_a_stage),
+        (int(family.whole_rounds), family.min_microbatches_per_stage),
         (float(family.pace_stages), offset, 0.0 if family.split else family.beta(1)),
         least_sums(case),
         best_s,
@@ -161,15 +161,15 @@ def _sums(case: WidthCase) -> Floats:
     if family.split:
         return np.array([family.beta(max(1, depth)) * least_fill(case, max(1, depth)) for depth in stages.tolist()])
     between_s = float(inner.min()) if len(inner) else 0.0
-    ends_s = family.around * float(width.around_s.min()) + starts_s(problem, family)
+    ends_s = family.wraparound_transfers * float(width.wraparound_s.min()) + starts_s(problem, family)
     moved_s = 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
     return np.asarray(family.beta(1) * (width.seconds + moved_s))
 
 
-def _depths(case: WidthCase, flying: Floats, replicas: int) -> Ints:
+def _depths(case: WidthCase, in_flight: Floats, replicas: int) -> Ints:
     room = case.room(replicas)
     table = case.table_at(replicas)
-    return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, table, room, flying, case.width.kinds))
+    return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, table, room, in_flight, case.width.kinds))
 
 
 def fits(case: WidthCase, stages: int, needed: int) -> bool:
@@ -180,7 +180,9 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
         if not replicas:
             continue
         rounds, depth = problem.rounds(replicas), stages if case.family.by_depth else width.depth
-        if case.family.flying in ("capped", "depth") and rounds >= case.family.in_flight(2 * stages, stages, stages):
+        if case.family.in_flight_rule in ("capped", "depth") and rounds >= case.family.in_flight(
+            2 * stages, stages, stages
+        ):
             rounds = 2 * depth
         # More in flight and fewer replicas need no less, so powers of two on the safe side serve many depths at once.
         safe, few_safe = 1 << (rounds - 1).bit_length(), 1 << (replicas.bit_length() - 1)
@@ -188,7 +190,7 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
         for m, few in ((safe, few_safe), (rounds, replicas)):
             known = case.remembered(
                 ("fits", m, at, few if problem.zero else 1),
-                partial(_depths, case, flying_of(case.family, m, at, depth), few),
+                partial(_depths, case, in_flight_of(case.family, m, at, depth), few),
             )
             if known[unsplit, stages]:
                 return True

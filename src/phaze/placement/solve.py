@@ -12,6 +12,7 @@ from math import inf
 import numpy as np
 
 from phaze.errors import InputError, PhazeError
+from phaze.pipeline.family import Family
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
 from phaze.placement.bottleneck_solver import AGREEMENT, BottleneckPlan
 from phaze.placement.layout import Shape
@@ -21,7 +22,6 @@ from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import Problem
-from phaze.placement.rules import Family
 from phaze.placement.shapes import WidthCase, cases_of
 from phaze.placement.structure import StageCut
 

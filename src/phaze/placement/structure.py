@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phaze.errors import InputError
+from phaze.pipeline.family import Family
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
 from phaze.placement.problem import Problem
-from phaze.placement.rules import Family, Mode
+from phaze.placement.rules import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ def require_degrees(problem: Problem, shape: Shape, family: Family, devices: int
         raise InputError(
             "family", f"{family.name} with {shape.stages} stages is not allowed", "allow it, or use 1 stage"
         )
-    if rounds < family.rounds_a_stage * shape.stages:
-        least = f"{family.rounds_a_stage * shape.stages} microbatches of a replica"
+    if rounds < family.min_microbatches_per_stage * shape.stages:
+        least = f"{family.min_microbatches_per_stage * shape.stages} microbatches of a replica"
         raise InputError("family", f"{family.name} needs {least}, and there are {rounds}", "use fewer stages, or 1f1b")
     if not family.divides(rounds, shape.stages):
         raise InputError(

@@ -1,6 +1,6 @@
 """Plans as a trace for ui.perfetto.dev: one process for each plan, one thread for each stage of one of its replicas.
 
-The events are those of :mod:`phaze.placement.simulate`: every forward and backward of every microbatch, then what the
+The events are those of :mod:`phaze.pipeline.replica`: every forward and backward of every microbatch, then what the
 replicas do together at the end. Times in the Chrome trace event format are microseconds. Beyond ``MOST`` events the
 microbatches in the middle are left out, and the name of the process says how many.
 """
@@ -48,7 +48,7 @@ def _events(process: int, name: str, problem: Problem, plan: Plan) -> Iterator[d
     drawn, chunks = min(rounds, MOST_ROUNDS // plan.chunks), plan.chunks
     if chunks > 1:
         drawn -= drawn % count
-    line = timeline(plan, drawn, plan.family == "gpipe")
+    line = timeline(plan, drawn)
     shown = max(1, MOST // (4 * count))
     shown = -(-shown // chunks)
     kept = [k for k in range(drawn) if k < shown or k >= drawn - shown]

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.evaluate.families import named_family
 from phaze.evaluate.layer_times import run_layer
 from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, pass_schedule
 from phaze.evaluate.pass_schedule import name_of
@@ -21,9 +20,9 @@ from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
-from phaze.placement.event_kernels import events, gpipe_events, interleaved_events
-from phaze.placement.simulate import ORDER_OF, message_seconds
-from phaze.placement.split_event_kernels import split_events, split_lists
+from phaze.pipeline.families import named_family
+from phaze.pipeline.family import Family
+from phaze.pipeline.replica import StageSeconds, events
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts
 from phaze.schedule.problem import Operator, Schedule, Slot
@@ -113,7 +112,7 @@ class Story:
     sequence: int | None = None
 
 
-def _family(plan: Mapping[str, Any], rounds: int) -> str:
+def _family(plan: Mapping[str, Any], rounds: int) -> Family:
     """The pipeline family of a plan; an InputError where it cannot have its chunks, stages or microbatches."""
     chunks, stages, name = int(plan.get("chunks", 1)), len(plan["stages"]), plan.get("family")
     try:
@@ -123,7 +122,7 @@ def _family(plan: Mapping[str, Any], rounds: int) -> str:
     if name is not None and (family.chunks != chunks or not family.divides(rounds, stages)):
         seen = f"{name} with {chunks} chunks, {stages} stages and {rounds} microbatches of a replica"
         raise InputError("plan.family", f"there is no {seen}", "give what phaze plan ... --json prints")
-    return family.name
+    return family
 
 
 def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
@@ -131,25 +130,18 @@ def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     stages, chunks = plan["stages"], int(plan.get("chunks", 1))
     if len(stages) * rounds * chunks > MOST_ROUNDS * 8:
         return None
-    forward, backward = (np.array([float(stage[key]) for stage in stages]) for key in ("forward_s", "backward_s"))
     family = _family(plan, rounds)
-    if family in ORDER_OF:
-        weight = np.minimum(backward, [float(stage.get("weight_s", 0.0)) for stage in stages])
-        own, starts = np.stack([forward, backward - weight, weight]), np.empty((3, len(stages), rounds * chunks))
-        lists = split_lists(ORDER_OF[family], len(stages), rounds, chunks)
-        end_s = float(split_events(own, lists, chunks, starts))
-        ahead, back, last = own / chunks
-        return Pipeline(starts[0], starts[1], ahead, back, end_s, chunks, family, starts[2], last)
-    starts = np.empty((2, len(stages), rounds * chunks))
-    if family == "gpipe":
-        end_s = float(gpipe_events(forward, backward, rounds, starts))
-    elif chunks == 1:
-        end_s = float(events(forward, backward, rounds, starts))
-    else:
-        entries, exits = ([float(s.get(f"{way}_transfer_s", 0.0)) for s in stages] for way in ("forward", "backward"))
-        messages_s = message_seconds(entries, exits, chunks)
-        end_s = float(interleaved_events(np.stack([forward, backward]), messages_s, rounds, chunks, starts))
-    return Pipeline(starts[0], starts[1], forward / chunks, backward / chunks, end_s, chunks, family)
+    keys = ("forward_s", "backward_s", "weight_s", "forward_transfer_s", "backward_transfer_s")
+    columns = {key: [float(stage.get(key, 0.0)) for stage in stages] for key in keys}
+    columns["weight_s"] = list(map(min, columns["weight_s"], columns["backward_s"]))
+    seconds = StageSeconds(**columns)
+    started = events(family, seconds, rounds)
+    ahead, back, last = seconds.passes_s(family) / family.chunks
+    weight_length_s = last if family.split else None
+    return Pipeline(
+        started.forward_s, started.backward_s, ahead, back, started.end_s, chunks, family.name, started.weight_s,
+        weight_length_s,
+    )  # fmt: skip
 
 
 def _verdict(schedule: Schedule) -> str:

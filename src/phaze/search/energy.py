@@ -37,7 +37,7 @@ from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
 from phaze.placement.plan import Plan
-from phaze.placement.prepared_width import around_bytes
+from phaze.placement.prepared_width import wraparound_bytes
 from phaze.placement.problem import Extra, Problem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import CHUNK, RankGraph
@@ -211,8 +211,8 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
     else:
         lanes = problem.sharing.context if problem.scatter_gather else plan.tensor
         carried = plan.chunks * sum(size * (head - tail) * lanes for tail, head, size in ends)
-        around = problem.family(plan.family, plan.chunks).around
-        carried += around * around_bytes(graph, extras) * lanes
+        around = problem.family(plan.family, plan.chunks).wraparound_transfers
+        carried += around * wraparound_bytes(graph, extras) * lanes
     gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
     both = {0: 2 * gradient, 1: gradient + weight, 2: weight, 3: 0.0}[problem.zero]
     share = both if problem.rules.flat_link_bytes_per_s is None or problem.zero > 1 else 4.0

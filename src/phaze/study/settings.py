@@ -35,7 +35,8 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
-from phaze.hardware.stack import SPLIT_FAMILIES, Stack, require_priced
+from phaze.hardware.stack import Stack, require_priced
+from phaze.pipeline.families import SPLIT_FAMILIES
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from phaze.pipeline.families import FAMILIES
 from phaze.report.numbers import counted
 from phaze.report.view_model import Pipeline, Story
 from phaze.report.waterfall import Step
@@ -58,17 +59,7 @@ HELP: Mapping[str, str] = MappingProxyType(
     }
 )
 # Pipeline schedules in the field's words.
-KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "1f1b": "1F1B",
-        "interleaved": "interleaved 1F1B",
-        "gpipe": "GPipe",
-        "zb-h1": "zero bubble (ZB-H1)",
-        "zb-interleaved": "interleaved zero bubble",
-        "zb-v": "zero bubble in a V (ZB-V)",
-        "dualpipe-v": "DualPipeV",
-    }
-)
+KINDS: Mapping[str, str] = MappingProxyType({name: family.title for name, family in FAMILIES.items()})
 
 
 @dataclass(frozen=True, slots=True)

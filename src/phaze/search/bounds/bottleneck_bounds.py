@@ -22,7 +22,7 @@ from phaze.placement.batch_end import flat_link_s_per_byte
 from phaze.placement.bottleneck_kernels import ReplicaDegrees
 from phaze.placement.bottleneck_solver import FEW_STEPS, best_by_table
 from phaze.placement.cut_sets import CutSets, cut_sets_of
-from phaze.placement.prepared_width import Width, flying_of, prepared, retimed, room_of
+from phaze.placement.prepared_width import Width, in_flight_of, prepared, retimed, room_of
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, Problem
 from phaze.search.bounds.bottleneck_bound_kernels import first_floors
@@ -139,7 +139,7 @@ def _chip_free(problem: Problem, width: Width) -> ChipFreeTable:
     return ChipFreeTable(
         room_of(problem, most, width.graph.width),
         room_of(problem, 1),
-        flying_of(family, problem.microbatches, None, width.depth),
+        in_flight_of(family, problem.microbatches, None, width.depth),
         np.where(replicas > 0, rounds + family.pace_stages * stages - 1.0, np.inf),
         width.kinds,
         degrees,

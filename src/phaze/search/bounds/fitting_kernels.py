@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 @njit(cache=True, nogil=True)
-def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
+def fewest_again(pairs: StageTable, room: Room, in_flight: "Floats") -> "Ints":
     """For every depth S: the least sum over stages of what a mode recomputes; -1 where no cut fits."""
-    sets, depth = pairs.start.shape[0] - 1, flying.shape[0] - 1
+    sets, depth = pairs.start.shape[0] - 1, in_flight.shape[0] - 1
     least, found = np.full((depth + 1, sets), np.inf), np.full(depth + 1, -1, np.int64)
     least[0, 0] = 0.0
     for s in range(1, depth + 1):
@@ -24,7 +24,7 @@ def fewest_again(pairs: StageTable, room: Room, flying: "Floats") -> "Ints":
             for pair in range(pairs.start[top], pairs.start[top + 1]):
                 below = least[s - 1, pairs.rest[pair]]
                 if below < least[s, top]:
-                    mode = mode_of(pairs, room, pair, flying[s])
+                    mode = mode_of(pairs, room, pair, in_flight[s])
                     if mode != NO_MODE:
                         least[s, top] = min(least[s, top], below + pairs.backward_s[pair, mode])
         if least[s, sets - 1] < np.inf:
@@ -55,14 +55,15 @@ def unbeaten_rows(rows: "Floats") -> "Ints":
 
 
 @njit(cache=True, nogil=True)
-def highest_numbers(table: StageTable, room: Room, flying: "Floats") -> "Ints":
-    """The greatest number from the end at which every stage fits in each mode, 0 if at none; ``flying`` by number."""
-    found, depth = np.zeros((table.rest.shape[0], table.kept_bytes.shape[1]), np.int64), flying.shape[0] - 1
+def highest_numbers(table: StageTable, room: Room, in_flight: "Floats") -> "Ints":
+    """The greatest number from the end at which every stage fits in each mode, 0 if at none; ``in_flight`` by
+    number."""
+    found, depth = np.zeros((table.rest.shape[0], table.kept_bytes.shape[1]), np.int64), in_flight.shape[0] - 1
     for stage in range(table.rest.shape[0]):
         held = held_bytes(table, room, stage)
         allowed = room.last if table.rest[stage] == 0 else room.allowed
         for mode in range(table.kept_bytes.shape[1]):
             if allowed[mode]:
                 need = held + table.live_bytes[stage, mode]
-                found[stage, mode] = highest(need, table.kept_bytes[stage, mode], room.hbm_bytes, flying, depth)
+                found[stage, mode] = highest(need, table.kept_bytes[stage, mode], room.hbm_bytes, in_flight, depth)
     return found

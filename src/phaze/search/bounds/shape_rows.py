@@ -18,12 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.pipeline.family import Family
 from phaze.placement.batch_end import collected_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of
 from phaze.placement.prepared_width import Width, starts_s
 from phaze.placement.problem import Problem
-from phaze.placement.rules import ORDERS, Family
+from phaze.placement.rules import ORDERS
 from phaze.placement.shapes import experts_met
 from phaze.placement.stage_kernels import cut_bytes
 from phaze.search.bounds.stage_sizes import StageSizes
@@ -174,5 +175,5 @@ def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Intege
     """What the chunks of a family add to the pace at a boundary, a pass, and at each end of a pipeline whose boundaries
     cross these ``levels`` [patterns, boundaries]: at least their starts where transfers are overlapped."""
     start_s = starts_s(problem, family)
-    back = family.around if paced_transfers(problem, family) else 0
-    return start_s, start_s + back * width.around_s[levels.max(axis=1, initial=0)]
+    back = family.wraparound_transfers if paced_transfers(problem, family) else 0
+    return start_s, start_s + back * width.wraparound_s[levels.max(axis=1, initial=0)]

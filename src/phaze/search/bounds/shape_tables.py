@@ -31,10 +31,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.pipeline.family import Family
 from phaze.placement.cut_sets import is_chain
-from phaze.placement.prepared_width import Width, flying_of, inside, prepared, room_of, stages_of, whole_blocks
+from phaze.placement.prepared_width import Width, in_flight_of, inside, prepared, room_of, stages_of, whole_blocks
 from phaze.placement.problem import Problem
-from phaze.placement.rules import Family
 from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
 from phaze.search.bounds import shape_rows
@@ -214,7 +214,7 @@ class ShapeTerms:
         if family.whole_rounds:  # a multiple of the stages
             rounds = -(-rounds // depth) * depth
         room = room_of(self.problem, replicas, width.graph.width, family)
-        fits = highest_numbers(pairs, room, flying_of(family, rounds, depth, depth))
+        fits = highest_numbers(pairs, room, in_flight_of(family, rounds, depth, depth))
         levels = self.rows.at(depth).levels
         boundary_s, ends_s = chunk_seconds(self.problem, width, family, levels)
         moves_s = shape_rows.paced_transfers(self.problem, family) * width.moves_s[:-1] + boundary_s
@@ -253,10 +253,10 @@ def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
         rounds = problem.rounds(replicas)
         # More replicas never need more memory, so a power of two above them serves many depths at once.
         shared = 1 << (replicas - 1).bit_length() if problem.zero else 1
-        key = (depth if rounds >= stages and family.flying != "all" else rounds, shared)
+        key = (depth if rounds >= stages and family.in_flight_rule != "all" else rounds, shared)
         if key not in known:
             room = room_of(problem, shared, width.graph.width)
-            known[key] = fewest_again(table, room, flying_of(family, key[0], None, depth))
+            known[key] = fewest_again(table, room, in_flight_of(family, key[0], None, depth))
         found[stages] = known[key][stages]
     return found
 

@@ -26,7 +26,7 @@ class ChipFreeTable(NamedTuple):
 
     device: Room
     room: Room
-    flying: "Floats"
+    in_flight: "Floats"
     alpha: "Floats"
     kinds: int
     degrees: ReplicaDegrees
@@ -73,10 +73,10 @@ def table_floors(
         count, table = stage_table(cut_sets, saved, fixed.device, longest_s, fixed.stages)
         if count > fixed.stages:
             count, table = stage_table(cut_sets, saved, fixed.device, longest_s, count)
-        flying = fixed.flying[: limit_s.shape[0] - 1]
-        g = bottleneck(cut_sets, table, fixed.room, flying, (fixed.kinds, free, limit_s))
+        in_flight = fixed.in_flight[: limit_s.shape[0] - 1]
+        g = bottleneck(cut_sets, table, fixed.room, in_flight, (fixed.kinds, free, limit_s))
         rest_of = (g, limit_s, fixed.degrees, fixed.sync_s_per_byte, cuts_s[chip])
-        chosen = best_of_table(cut_sets, table, fixed.room, flying, rest_of)
+        chosen = best_of_table(cut_sets, table, fixed.room, in_flight, rest_of)
         if chosen[4] > 0:
             found[chip] = chosen[0]
     return found
