@@ -34,7 +34,7 @@ def _chosen(names: Sequence[str], model: str | None, where: str) -> int:
 
 def _split(run: str, model: str | None) -> "Split":
     from phaze.evaluate.job_file import reopened
-    from phaze.export.opened import read_plan, run_of
+    from phaze.export.load_run import read_plan, run_of
     from phaze.export.source import planned_split, searched_split
     from phaze.study.load import question_in
 
@@ -51,7 +51,7 @@ def _split(run: str, model: str | None) -> "Split":
 def _stories(run: str, model: str | None) -> "list[Story]":
     """The plan, or the models of a run: all of them, or the one that is named."""
     from phaze.evaluate.job_file import reopened
-    from phaze.export.opened import read_plan, run_of
+    from phaze.export.load_run import read_plan, run_of
     from phaze.report.page.search_page import tasks_on
     from phaze.report.view_model import planned, searched
     from phaze.search.reopened import place_of
@@ -72,7 +72,7 @@ def _stories(run: str, model: str | None) -> "list[Story]":
 
 def _frame(run: str) -> "Frame":
     from phaze.export.frame import chips_frame, stages_frame
-    from phaze.export.opened import read_plan, run_of
+    from phaze.export.load_run import read_plan, run_of
     from phaze.search.reopened import place_of
 
     if _is_plan(run):
@@ -115,7 +115,7 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     """A plan, or a model of a run, with what its traces are made of."""
     from phaze.evaluate.job_file import reopened
     from phaze.export.chakra import TracedPlan
-    from phaze.export.opened import read_plan, run_of
+    from phaze.export.load_run import read_plan, run_of
     from phaze.search.reference import way_of
     from phaze.search.reopened import place_of
 

@@ -116,7 +116,7 @@ def load(path: Annotated[str | Path, Option("The folder of a run, or the file of
         return searched(read_result(Path(path)), Path(path))
     from phaze.evaluate.job_file import reopened
     from phaze.evaluate.plan_file import require_shown_plan
-    from phaze.export.opened import read_plan
+    from phaze.export.load_run import read_plan
 
     document, where = read_plan(str(path))
     require_shown_plan(document, where)

@@ -50,7 +50,7 @@ class Searched(Answer):
     def frame(self) -> "Frame":
         """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``, ``polars.DataFrame(run.frame())``."""
         from phaze.export.frame import chips_frame
-        from phaze.export.opened import run_of
+        from phaze.export.load_run import run_of
         from phaze.search.reopened import place_of
 
         run = run_of(self.folder)
@@ -187,7 +187,7 @@ def write_page(
 ) -> Path:
     """Write the HTML page of a finished search; ``asked``, ``solved``: its question and schedules, where it was this
     process that asked and found them."""
-    from phaze.export.opened import run_of
+    from phaze.export.load_run import run_of
     from phaze.files import write_whole
     from phaze.report.page.search_page import search_page
 

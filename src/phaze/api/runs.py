@@ -175,7 +175,7 @@ def _written(path: Path, text: str) -> Path:
 
 
 def _search_page(folder: Path, out: Path | None) -> Path:
-    from phaze.export.opened import run_of
+    from phaze.export.load_run import run_of
     from phaze.report.page.search_page import search_page
 
     return _written(out or folder / "report.html", search_page(run_of(folder)))
@@ -206,7 +206,7 @@ def _sweep_page(folder: Path, out: Path | None) -> Path:
 def _plan_page(path: str, out: Path | None) -> tuple[Path, dict[str, Any]]:
     """The page of a plan's document, and the document."""
     from phaze.export.launch_files import launch_texts
-    from phaze.export.opened import read_plan
+    from phaze.export.load_run import read_plan
     from phaze.report.page.plan_page import plan_page
 
     document, where = read_plan(path)

@@ -131,7 +131,6 @@ DEVIATIONS: tuple[tuple[Condition, str], ...] = (
 )  # fmt: skip
 FRAMEWORK = Framework(
     key="deepspeed",
-    name="DeepSpeed",
     version=VERSION,
     file="deepspeed.json",
     described="a DeepSpeed JSON",

@@ -21,6 +21,7 @@ from phaze.errors import InputError
 from phaze.export.launch import Launch, launch_of
 from phaze.export.source import Split
 from phaze.export.values import Values
+from phaze.options.frameworks import FRAMEWORK_NAMES
 
 Text = str | Callable[[Split], str]
 Condition = Callable[[Split], bool]
@@ -127,7 +128,6 @@ class Framework:
     """
 
     key: str
-    name: str
     version: str
     file: str
     described: str
@@ -141,6 +141,11 @@ class Framework:
     deviations: tuple[tuple[Condition, str], ...] = ()
     together: Callable[[Values], Mapping[str, Any]] = lambda values: NOTHING
     module: Callable[[Split], tuple[str, str] | None] | None = None
+
+    @property
+    def name(self) -> str:
+        """What texts call it."""
+        return FRAMEWORK_NAMES[self.key]
 
 
 def _text(framework: Framework, text: Text, split: Split) -> str:

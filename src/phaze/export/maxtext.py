@@ -219,7 +219,6 @@ DEVIATIONS: tuple[tuple[Condition, str], ...] = (
 )  # fmt: skip
 FRAMEWORK = Framework(
     key="maxtext",
-    name="MaxText",
     version=VERSION,
     file="maxtext.yml",
     described="a MaxText YAML",

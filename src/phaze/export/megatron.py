@@ -289,7 +289,6 @@ def _recognises(path: str, text: str, where: str) -> bool:
 
 FRAMEWORK = Framework(
     key="megatron",
-    name="Megatron-LM",
     version=VERSION,
     file="megatron.sh",
     described="a shell file with Megatron-LM's flags",

@@ -276,7 +276,6 @@ DEVIATIONS: tuple[tuple[Condition, str], ...] = (
 )  # fmt: skip
 FRAMEWORK = Framework(
     key="torchtitan",
-    name="torchtitan",
     version=VERSION,
     file="torchtitan.toml",
     described="a torchtitan TOML",

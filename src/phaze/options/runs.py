@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Required, TypedDict
 
+from phaze.options.frameworks import FRAMEWORK_NAMES
 from phaze.options.jobs import (
     SOURCES,
     BasisName,
@@ -64,9 +65,7 @@ class ReportOptions(TypedDict, total=False):
 class ExportOptions(TypedDict, total=False):
     """Options of ``export``."""
 
-    to: Required[
-        Annotated[str, Option("megatron, torchtitan, maxtext, deepspeed, chakra, perfetto, csv or parquet.", REQUIRED)]
-    ]
+    to: Required[Annotated[str, Option(f"{', '.join(FRAMEWORK_NAMES)}, chakra, perfetto, csv or parquet.", REQUIRED)]]
     out: Annotated[
         str | Path | None,
         Option("The file to write, of chakra the folder; default: standard output.", python="Without it ``text``."),

@@ -6,6 +6,7 @@ from typing import Any
 
 from phaze.evaluate.idle import idle_words
 from phaze.evaluate.utilisation import WORDS
+from phaze.options.frameworks import FRAMEWORK_NAMES
 from phaze.search.plan_words import offload_words, precision_words, shared_words, state_words
 from phaze.units import digits, show, show_count
 
@@ -158,19 +159,13 @@ def constants_text(trust: Mapping[str, Any]) -> str:
     return f"{show(trust['clock_hz'], 'Hz')} held, {left:.2f} of that rate reached by the software stack"
 
 
-FRAMEWORKS: Mapping[str, str] = MappingProxyType(
-    {"megatron": "Megatron-LM", "torchtitan": "torchtitan", "maxtext": "MaxText", "deepspeed": "DeepSpeed"}
-)
-"""Frameworks by the keys of a document's ``launch``."""
-
-
 def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze export says why."""
     launch: Mapping[str, Any] = document.get("launch") or {}
     groups: dict[str, list[str]] = {"": [], "with deviations ": [], "not ": []}
     for key, told in launch.items():
         kind = "not " if told["refused"] is not None else "with deviations " if told["deviations"] else ""
-        groups[kind].append(FRAMEWORKS.get(key, key))
+        groups[kind].append(FRAMEWORK_NAMES.get(key, key))
     words = "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
     return [("launched by", words)] if words else []
 

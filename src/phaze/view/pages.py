@@ -7,7 +7,7 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.export.launch_files import launch_texts
-from phaze.export.opened import read_plan, run_of
+from phaze.export.load_run import read_plan, run_of
 from phaze.front.design import design_in
 from phaze.front.schema import front_in
 from phaze.report.front_page import front_page

@@ -1,4 +1,4 @@
-"""A finished run, or a plan's document, opened from its files with everything that a page or an export needs."""
+"""A finished run, or a plan's document, loaded from its files with everything that a page or an export needs."""
 
 from pathlib import Path
 from typing import Any
