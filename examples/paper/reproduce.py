@@ -17,7 +17,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from examples.paper import parts
@@ -26,8 +25,9 @@ from examples.paper.pictures import IMAGES
 from examples.paper.sheets import HEADS, Ablation, Line, ablation_table, chip_table, put, ratio_table
 from examples.paper.steps import STEP_MODELS, step_table, steps
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.search.compare import ComparisonRow
+from phaze.values import replace
 
 GIB = 2**30
 TABLES = ("paper", "real", "ablation", "arithmetic", "steps", "bridge", "spotlight", "map", "robust")
@@ -173,11 +173,11 @@ def main() -> None:
     parser.add_argument("--only", choices=(*TABLES, *LONG))
     said = parser.parse_args()
     wanted = [said.only] if said.only else list(TABLES)
-    base, blocks = load_core_chip("tpu-v4-paper"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
+    base, blocks = load_chip("tpu-v4-paper", form="cores"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
     if "paper" in wanted:
         put(said.page, _main_tables(said.out, "paper", base, blocks, (), said.images))
     if "real" in wanted:
-        put(said.page, _main_tables(said.out, "real", load_core_chip("tpu-v4"), blocks, REAL))
+        put(said.page, _main_tables(said.out, "real", load_chip("tpu-v4", form="cores"), blocks, REAL))
     if "ablation" in wanted:
         put(said.page, {"ablation": _ablations(said.out, base)})
     if "arithmetic" in wanted:

@@ -17,7 +17,7 @@ from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import load_model
 from phaze.hardware.calibration import DATASHEET, Constants, constants_of
 from phaze.hardware.columns import ChipColumns, columns_of
-from phaze.hardware.library import load_chip, load_cluster, load_cluster_chip
+from phaze.hardware.library import load_chip, load_cluster
 from phaze.search.chips import enumerate_space
 from phaze.search.spaces import load_space
 from tests.cost.test_vector import streamed
@@ -34,7 +34,7 @@ def on_clusters(works: Sequence[Work], chips: ChipColumns, clock_hz: Floats, con
 
 
 def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:
-    held = load_cluster_chip("h100")
+    held = load_chip("h100")
     p, q = product(1, 2048, 2048, 2048), product(4, 512, 512, 128)
     works = (Work("tensor", (p, q)), Work("vector", vector=streamed(10**8, 28.0)), Work("none"))
     table = on_clusters(works, columns_of([held]), np.array([held.clock_hz]), DATASHEET)
@@ -61,7 +61,7 @@ def test_every_chip_of_a_space_is_costed_at_its_own_clock() -> None:
 
 
 def test_a_measured_layer_is_met_within_4_percent_with_no_share_of_the_chip_fitted() -> None:
-    held, cluster = load_cluster_chip("a100-80gb"), load_cluster("selene")
+    held, cluster = load_chip("a100-80gb"), load_cluster("selene")
     constants = constants_of(load_chip("a100-80gb").calibration, "calibrated", "training")
     found = []
     for works, hidden in zip(block_works(LAYER), (False, True), strict=True):
@@ -86,7 +86,7 @@ def test_the_best_chip_of_a_reticle_could_be_built(name: str, real: str, most_ra
     block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains")
     works = (*works_of(block.forward), *works_of(block.backward))
     space = load_space(name)
-    found, held = enumerate_space(space), load_cluster_chip(real)
+    found, held = enumerate_space(space), load_chip(real)
     seconds = on_clusters(works, found.chips, found.held_hz, DATASHEET).times_s().sum(axis=0)
     shipped = on_clusters(works, columns_of([held]), np.array([held.clock_hz]), DATASHEET).times_s().sum()
     best = int(np.argmin(seconds))

@@ -1,6 +1,6 @@
 """Products on clusters: one front for all clocks, and measured chips."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from statistics import median
 
 import numpy as np
@@ -16,8 +16,9 @@ from phaze.cost.products import front_of, map_product, parts_from, parts_of, swe
 from phaze.errors import InputError
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import at_held_clock
-from phaze.hardware.library import load_cluster_chip
+from phaze.hardware.library import load_chip
 from phaze.validate.silicon import large_product_share, product_rate
+from phaze.values import replace
 from tests.hardware.chips import part_at, stated_chip
 
 sizes = st.one_of(st.integers(1, 300), st.sampled_from([1, 7, 127, 128, 997, 4096]))
@@ -82,19 +83,19 @@ def test_buffers_too_small_for_any_tile_are_one_sentence() -> None:
     ],
 )  # fmt: skip
 def test_a_large_product_holds_the_share_of_peak_that_was_measured(name: str, least: float, most: float) -> None:
-    assert least <= large_product_share(load_cluster_chip(name)) <= most
+    assert least <= large_product_share(load_chip(name)) <= most
 
 
 @pytest.mark.parametrize("name", ["h100", "mi300x", "mi325x", "mi355x"])
 def test_predicted_rates_are_within_6_percent_of_the_measured_ones(name: str) -> None:
-    chip = load_cluster_chip(name)
+    chip = load_chip(name)
     said = chip.measured
     assert said.rate_shape is not None
     assert product_rate(chip, *said.rate_shape) == pytest.approx(said.rate_flops, rel=0.06)
 
 
 def test_twenty_products_of_an_a100_are_within_2_3_percent_in_the_median() -> None:
-    chip = load_cluster_chip("a100-80gb")
+    chip = load_chip("a100-80gb")
     rows = [row for row in measured_operators() if row.work.products]
     errors = [abs(estimate_product(row.work.products[0], chip).time_s / row.seconds - 1) for row in rows]
     assert len(errors) == 20
@@ -109,7 +110,7 @@ def without(chip: Chip, fan_out: int, port: float) -> Chip:
 
 
 def test_h100_needs_its_fan_out_and_its_ports() -> None:
-    chip = load_cluster_chip("h100")
+    chip = load_chip("h100")
     whole, alone, narrow = (
         product_rate(without(chip, fan_out, port), 8192, 8192, 8192)
         for fan_out, port in ((16, 64.0), (1, 64.0), (16, 32.0))

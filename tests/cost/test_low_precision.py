@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accumulation import added_inside, weight_gradients
-from phaze.cost.chip_set import core_set
+from phaze.cost.chip_set import chip_set
 from phaze.cost.low_precision import low_precision
 from phaze.cost.mapping import Product, product
 from phaze.cost.table import cost_works
@@ -97,7 +97,7 @@ def test_a_gradient_that_is_added_inside_its_product_moves_the_sum() -> None:
 @given(st.integers(1, 512), st.integers(1, 512), st.integers(1, 8192), st.floats(1, 8), st.floats(0, 4))
 @settings(max_examples=40)
 def test_a_higher_peak_ratio_is_never_slower(m: int, n: int, k: int, ratio: float, more: float) -> None:
-    chips = core_set([load_chip("h100")])
+    chips = chip_set([load_chip("h100", form="cores")])
     work = Work("tensor", (replace(product(1, 16 * m, 16 * n, k, 1), bits=8),))
     slow, fast = (
         cost_works([work], chips, replace(DATASHEET, rates=((8, one),))).times_s()[0, 0]
@@ -128,11 +128,11 @@ def test_a_block_in_fp8_is_faster_and_half_of_its_ratio_is_lost() -> None:
 
 
 def test_arrays_of_many_chips_equal_each_alone() -> None:
-    chips = [load_chip(name) for name in ("h100", "h200", "b200")]
+    chips = [load_chip(name, form="cores") for name in ("h100", "h200", "b200")]
     works = [Work("tensor", (replace(product(1, 512, 768, 1024, 1), bits=8),))]
     constants = replace(DATASHEET, rates=((8, 2.0),))
-    together = cost_works(works, core_set(chips), constants).times_s()
-    alone = [cost_works(works, core_set([chip]), constants).times_s()[:, 0] for chip in chips]
+    together = cost_works(works, chip_set(chips), constants).times_s()
+    alone = [cost_works(works, chip_set([chip]), constants).times_s()[:, 0] for chip in chips]
     assert np.array_equal(together, np.array(alone).T)
 
 

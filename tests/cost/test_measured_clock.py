@@ -5,7 +5,7 @@ import pytest
 from phaze.cost.estimate import estimate_product
 from phaze.cost.mapping import product
 from phaze.cost.measured_clock import chip_constants, measured_clock_hz, rate_clock_hz
-from phaze.hardware.chip_parts import UNMEASURED
+from phaze.hardware.chip_measurements import UNMEASURED
 from phaze.hardware.converted import without_measurements
 from phaze.hardware.library import load_chip
 from phaze.hardware.provenance import chip_provenance

@@ -1,7 +1,5 @@
 """Chips of a space of clusters as parts of costs, and the energy of products on them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,10 +15,11 @@ from phaze.cost.work import Work
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import at_held_clock, clocked
-from phaze.hardware.library import load_cluster_chip
+from phaze.hardware.library import load_chip
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.space import Space
 from phaze.search.spaces import load_space
+from phaze.values import replace
 from tests.cost.product_energy import product_energy
 from tests.cost.test_vector import streamed
 from tests.hardware.chips import part_at, stated_chip
@@ -93,19 +92,19 @@ def spent_w(chip: Chip, m: int, n: int, k: int) -> float:
 @pytest.mark.parametrize("name", ["a100-80gb", "h100", "mi300x", "tpu-v4"])
 def test_a_large_product_draws_about_what_set_its_clock(name: str) -> None:
     """The clock is set by a product whose arrays never wait and whose tiles fill the registers."""
-    chip = load_cluster_chip(name)
+    chip = load_chip(name)
     held = clocked(chip)
     assert held is not None
     assert 0.7 * held.held_w <= spent_w(chip, 8192, 8192, 8192) <= 1.2 * held.held_w
 
 
 def test_a_product_that_waits_for_hbm_draws_less_than_a_large_one() -> None:
-    held = load_cluster_chip("h100")
+    held = load_chip("h100")
     assert spent_w(held, 1, 8192, 8192) < spent_w(held, 8192, 8192, 8192)
 
 
 def test_arrays_that_share_operands_spend_less_at_their_edges() -> None:
-    chip = replace(load_cluster_chip("h100"), sustained_w=None)
+    chip = replace(load_chip("h100"), power=None)
     apart = replace(chip, clusters=replace(chip.clusters, broadcast=False))
     together_w, apart_w = (spent_w(at_held_clock(some), 8192, 8192, 8192) for some in (chip, apart))
     assert together_w < apart_w
@@ -113,7 +112,7 @@ def test_arrays_that_share_operands_spend_less_at_their_edges() -> None:
 
 @pytest.mark.parametrize("name", ["a100-80gb", "mi300x", "tpu-v4"])
 def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str) -> None:
-    chip, p = load_cluster_chip(name), product(2, 1024, 640, 512)
+    chip, p = load_chip(name), product(2, 1024, 640, 512)
     chips = chip_set([chip, chip])
     assert chips.of_clusters and chip.process is not None
     one = product_energy(p, map_product(p, part_at(chip, chip.clock_hz)), chip)
@@ -126,7 +125,7 @@ def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str)
 
 @pytest.mark.parametrize("name", ["h100", "tpu-v4"])
 def test_one_cluster_is_never_faster_than_all_and_all_of_them_at_once_ask_for_no_more_than_there_is(name: str) -> None:
-    chips = chip_set([load_cluster_chip(name)])
+    chips = chip_set([load_chip(name)])
     count = int(chips.tensor_cores[0])
     for batch, m, n, k in ((1, 64, 64, 64), (1, 2048, 2048, 512), (16, 128, 128, 1024)):
         table = cost_table([Work("tensor", (product(batch, m, n, k),))], chips, IDEAL)

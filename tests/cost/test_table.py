@@ -1,6 +1,5 @@
 """From a graph to tables: works, residency, one core and all cores, energy and power, over one chip and many."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.chip_set import core_set, cores_of
+from phaze.cost.chip_set import chip_set, cores_of
 from phaze.cost.energy import energies, layer_power
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import held_bytes, state_of
@@ -22,8 +21,9 @@ from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import DATASHEET, IDEAL
 from phaze.hardware.columns import columns_of
-from phaze.hardware.library import load_chip, load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.technology import load_technology
+from phaze.values import replace
 from tests.hardware.chips import areas_in
 
 KIB = 1024
@@ -66,7 +66,7 @@ def test_needs_count_what_was_touched_in_between() -> None:
 
 def test_without_residency_everything_goes_through_hbm() -> None:
     assert all(need == NEVER for op in needs_of(chain(), residency=False) for need in (*op.reads, *op.writes))
-    chip = core_set([load_chip("tpu-v4")])
+    chip = chip_set([load_chip("tpu-v4", form="cores")])
     with_, without = (cost_table(works_of(chain(), flag), chip, IDEAL) for flag in (True, False))
     assert with_.all_cores.times_s().sum() < without.all_cores.times_s().sum()
     assert with_.all_cores.hbm_bytes(0)[0] == 512 * KIB
@@ -74,9 +74,9 @@ def test_without_residency_everything_goes_through_hbm() -> None:
 
 
 def test_a_larger_global_buffer_keeps_more() -> None:
-    chip = load_chip("tpu-v4")
+    chip = load_chip("tpu-v4", form="cores")
     sizes = (512 * KIB, 2 * 512 * KIB, 8 * 512 * KIB, 64 * 512 * KIB)
-    chips = core_set([replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=s)) for s in sizes])
+    chips = chip_set([replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=s)) for s in sizes])
     moved = [cost_works([w], chips, IDEAL).hbm_bytes(0) for w in works_of(chain())]
     total = np.sum(moved, axis=0)
     assert list(total) == sorted(total, reverse=True)
@@ -89,17 +89,17 @@ def test_an_epilogue_runs_beside_its_product_and_costs_its_elements() -> None:
     assert work.vector is not None
     assert (work.vector.elements, work.vector.operations) == (512 * 512, 1.0)
     assert work.products[0].c_bytes == 512 * KIB
-    chip = load_core_chip("tpu-v4")
+    chip = load_chip("tpu-v4", form="cores")
     slow = replace(chip, vectors=replace(chip.vectors, count=1, lanes=1))
-    times = cost_works([work], core_set([chip, slow]), IDEAL).time_s(0)
-    assert times[0] < cost_table(works_of(chain()), core_set([chip]), IDEAL).all_cores.times_s().sum()
+    times = cost_works([work], chip_set([chip, slow]), IDEAL).time_s(0)
+    assert times[0] < cost_table(works_of(chain()), chip_set([chip]), IDEAL).all_cores.times_s().sum()
     assert times[1] >= 512 * 512 / 1.05e9
 
 
 def test_a_paired_operator_has_the_smaller_number_of_cores() -> None:
-    chip = load_core_chip("tpu-v4")
-    table = cost_table(works_of(fused()), core_set([chip]), IDEAL)
-    two = cost_works(works_of(fused()), core_set([replace(chip, clusters=replace(chip.clusters, count=2))]), IDEAL)
+    chip = load_chip("tpu-v4", form="cores")
+    table = cost_table(works_of(fused()), chip_set([chip]), IDEAL)
+    two = cost_works(works_of(fused()), chip_set([replace(chip, clusters=replace(chip.clusters, count=2))]), IDEAL)
     assert table.spread_s(1, paired=True)[0] == two.time_s(1)[0]
     assert table.spread_s(1, paired=False)[0] == table.all_cores.time_s(1)[0]
 
@@ -109,19 +109,19 @@ BLOCK = [work for works in block_works(SIZES) for work in works]
 
 
 def test_equal_works_are_costed_once() -> None:
-    table = cost_table([*BLOCK, *BLOCK], core_set([load_chip("tpu-v4-paper")]), IDEAL)
+    table = cost_table([*BLOCK, *BLOCK], chip_set([load_chip("tpu-v4-paper", form="cores")]), IDEAL)
     assert len(table.works) <= len(BLOCK)
     assert [table.works[row] for row in table.rows] == [*BLOCK, *BLOCK]
 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
 def test_all_cores_are_never_slower_than_one(name: str) -> None:
-    table = cost_table(BLOCK, core_set([load_chip(name)]), DATASHEET)
+    table = cost_table(BLOCK, chip_set([load_chip(name, form="cores")]), DATASHEET)
     assert (table.all_cores.times_s() <= table.one_core.times_s() * (1 + 1e-12)).all()
 
 
 def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
-    base = columns_of([load_core_chip("tpu-v4-paper")])
+    base = columns_of([load_chip("tpu-v4-paper", form="cores")])
     copy = Work("vector", vector=VectorWork(2**24, 0, 0.0, 1, (Moved(2.0**25, 2.0**26 + 1),), (Moved(2.0**25),)))
     many = Work("tensor", (replace(product(1, 2048, 2048, 2048), a_need_bytes=2.0**26 + 1),))
     wide = Work("vector", vector=VectorWork(2**24, 2**15, 7.0, 2, (Moved(2.0**25),), (Moved(2.0**25),)))
@@ -149,25 +149,25 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
 
 
 def test_nothing_to_do_takes_no_time() -> None:
-    table = cost_table([], core_set([load_chip("tpu-v4")]), DATASHEET)
+    table = cost_table([], chip_set([load_chip("tpu-v4", form="cores")]), DATASHEET)
     assert table.all_cores.times_s().shape == (0, 1)
 
 
 def test_many_chips_get_what_each_gets_alone() -> None:
-    chips = [load_chip(name) for name in ("tpu-v4", "a100-80gb", "tpu-v4-paper", "h100", "tpu-v4")]
-    together = cost_works(BLOCK, core_set(chips), DATASHEET).times_s()
+    chips = [load_chip(name, form="cores") for name in ("tpu-v4", "a100-80gb", "tpu-v4-paper", "h100", "tpu-v4")]
+    together = cost_works(BLOCK, chip_set(chips), DATASHEET).times_s()
     for index, chip in enumerate(chips):
-        alone = cost_works(BLOCK, core_set([chip]), DATASHEET).times_s()[:, 0]
+        alone = cost_works(BLOCK, chip_set([chip]), DATASHEET).times_s()[:, 0]
         assert np.array_equal(together[:, index], alone)
 
 
 @settings(max_examples=40)
 @given(st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000), st.sampled_from(["tpu-v4", "a100-80gb"]))
 def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name: str) -> None:
-    chip = load_chip(name)
+    chip = load_chip(name, form="cores")
     assert chip.technology is not None
     technology = load_technology(chip.technology)
-    chips = core_set([chip])
+    chips = chip_set([chip])
     p = product(1, m, n, k)
     spent = energies(cost_works([Work("tensor", (p,))], chips, DATASHEET), 0, chips, technology)
     table = technology.energy
@@ -177,19 +177,22 @@ def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name:
 
 
 def test_a_layer_draws_between_static_and_design_power() -> None:
-    chip = load_chip("tpu-v4")
+    chip = load_chip("tpu-v4", form="cores")
     technology = load_technology("n7")
     area = np.array([areas_in(technology, chip).total])
     works, _ = block_works(SIZES | {"hidden": 4096, "heads": 32, "sequence": 2048})
-    column = cost_works(works, core_set([chip]), DATASHEET)
+    column = cost_works(works, chip_set([chip]), DATASHEET)
     static_w = technology.energy.static_w_per_mm2 * area
-    power = layer_power(column, range(len(works)), core_set([chip]), technology, static_w)
+    power = layer_power(column, range(len(works)), chip_set([chip]), technology, static_w)
     assert static_w[0] < power.average_w[0] <= power.peak_w[0] < 400
     assert power.energy_j[0] == pytest.approx(power.average_w[0] * column.times_s().sum())
 
 
 def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
-    chips, technology = core_set([load_chip("a100-80gb"), load_chip("tpu-v4")]), load_technology("n7")
+    chips, technology = (
+        chip_set([load_chip("a100-80gb", form="cores"), load_chip("tpu-v4", form="cores")]),
+        load_technology("n7"),
+    )
     area, table = np.array([800.0, 600.0]), technology.energy
     work = VectorWork(3_000_000, 0, 7.0, 1, (Moved(6e6),), (Moved(6e6),))
     column = cost_works([Work("vector", (), work)], chips, DATASHEET)
@@ -207,7 +210,7 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
 
 
 def test_a_layer_of_nothing_draws_no_power() -> None:
-    chips, technology = core_set([load_chip("a100-80gb")]), load_technology("n7")
+    chips, technology = chip_set([load_chip("a100-80gb", form="cores")]), load_technology("n7")
     column = cost_works([Work("vector", (), VectorWork(0, 0, 1.0, 1, (), ()))], chips, IDEAL)
     power = layer_power(column, [0], chips, technology, np.array([80.0]))
     assert column.time_s(0).tolist() == [0.0]

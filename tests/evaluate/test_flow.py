@@ -1,7 +1,5 @@
 """The whole flow on one chip: BERT-large on the paper's chip in the paper's setting, from graph to proved plan."""
 
-from dataclasses import replace
-
 import pytest
 
 from phaze.evaluate.flow import rank_problem
@@ -15,6 +13,7 @@ from phaze.placement.job import PlacementJob
 from phaze.placement.prices import RingPrices
 from phaze.placement.problem import Problem, RecomputeChoice
 from phaze.placement.solve import fastest_plan
+from phaze.values import replace
 from tests.check.documents import objections
 
 SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), load_stack("icml24"), "ideal")

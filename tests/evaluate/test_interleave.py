@@ -1,7 +1,6 @@
 """Interleaving in ``phaze plan``: proved over all chunks, never worse than without, never beaten by a plan we can write
 down."""
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -16,6 +15,7 @@ from phaze.evaluate.run_file import job_of
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.rules import MODES, ORDERS
+from phaze.values import replace
 from tests.evaluate.every_choice import as_planned, candidates, every_choice
 
 SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequence": 1024}

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from phaze.cost.chip_set import ChipSet, chip_set, core_set
+from phaze.cost.chip_set import ChipSet, chip_set
 from phaze.cost.collective import collective, kind_named
 from phaze.cost.plain_softmax import launches, plain_softmaxes
 from phaze.cost.table import cost_table, cost_works
@@ -216,7 +216,7 @@ def test_a_collective_in_pieces_shows_one_piece_of_the_shorter() -> None:
 
 def test_a_backward_pass_apart_is_its_two_halves() -> None:
     """Every operator is in one half, each half is shorter than the whole, and together they do its products."""
-    chips = core_set([load_chip("h100")])
+    chips = chip_set([load_chip("h100", form="cores")])
     for name, width in (("llama2-7b", 8), ("gpt2-xl", 1), ("bert-large", 4)):
         model = load_model(name, tensor=width)
         layer = _block(model)

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 import phaze
+from phaze.documents import check
 from phaze.errors import InputError
 from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.flow import placed_layers, placement_problem
 from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph.zoo import load_family
+from phaze.hardware.chip_parts import Host
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.job import PlacementJob
 from phaze.placement.solve import fastest_plan
@@ -51,7 +53,8 @@ def test_a_slow_link_to_the_host_is_seen() -> None:
     stack = replace(load_stack("megatron-core"), recompute_modules=(), recompute_named=("offload",))
     again = []
     for rate in (1e9, 64e9, 1e15):
-        setting = Setting(replace(chip, host_bytes_per_s=rate), cluster, stack)
+        host = check(Host, {"bandwidth": rate}, "host")
+        setting = Setting(replace(chip, host=host), cluster, stack)
         again.append(layer_costs(model, setting)[1].more[0].again_s)
     assert again[0] > again[1] >= again[2] == 0
 

@@ -1,7 +1,6 @@
 """The order of plans: the five best choices are those of solving every choice, and its bounds are bounds."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from phaze.evaluate.layers import layer_costs
 from phaze.evaluate.plan import TOLD, Candidate, Request
 from phaze.evaluate.plan_order import passes_bound, planned, ranks_of
 from phaze.evaluate.request import Job, request_of
+from phaze.values import replace
 from tests.evaluate.every_choice import every_choice
 
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}

@@ -15,6 +15,7 @@ from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.chips import enumerate_space
 from phaze.search.reference import value_on
 from phaze.study.plain import default_study
+from phaze.values import replace
 from tests.conftest import Ran
 
 SPACE = Path(__file__).parent.parent / "sweep" / "small-space.toml"
@@ -91,7 +92,6 @@ def test_the_command_and_its_gains_made_anew(folder: Path, phaze: Callable[..., 
 
 
 def test_a_marginal_value_is_a_difference_of_plain_answers(question: Question, folder: Path) -> None:
-    from dataclasses import replace
 
     from phaze.explain.marginal import marginals
 

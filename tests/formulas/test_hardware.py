@@ -11,7 +11,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import ownership_of
 from phaze.hardware.chip_parts import on_die
 from phaze.hardware.clocked import clocked, full_rate_power
-from phaze.hardware.library import load_cluster_chip, load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.manufacturing import die_yield, dies_per_wafer
 from phaze.hardware.ownership import HOURS_PER_YEAR, load_terms
 from phaze.hardware.technology import Technology, load_node, load_technology
@@ -25,7 +25,7 @@ CHIPS = ("a100-80gb", "h100", "tpu-v4", "mi300x")
 
 
 def _loaded(name: str) -> tuple[Chip, Technology]:
-    chip = load_core_chip(name)
+    chip = load_chip(name, form="cores")
     assert chip.technology is not None
     return chip, load_technology(chip.technology)
 
@@ -123,7 +123,7 @@ def test_voltage_and_die_edge_are_those_of_the_document() -> None:
 
 
 def test_the_clock_held_is_the_greatest_within_the_limit() -> None:
-    held = clocked(load_cluster_chip("h100"))
+    held = clocked(load_chip("h100"))
     assert held is not None
     watts = _in_text(r"(fixed \+ joule f V\(f\)\^2) within the limit")
     node = load_node("n5")

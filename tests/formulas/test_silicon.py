@@ -1,7 +1,6 @@
 """Area, power and manufacturing cost of docs/silicon.md are those of the code, on bundled and random chips."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import pi
 from random import Random
 
@@ -10,10 +9,11 @@ import pytest
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import GENERATIONS, on_die
 from phaze.hardware.clocked import clocked
-from phaze.hardware.library import load_cluster_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Technology
+from phaze.values import replace
 from tests.formulas.stated import evaluate, formulas
 from tests.hardware.chips import areas_in
 
@@ -28,7 +28,7 @@ MIB = 2**20
 def _chip(seed: int) -> tuple[Chip, Technology]:
     """A bundled chip of one die, and beyond the first two one with its sizes drawn at random."""
     random = Random(seed)
-    chip = load_cluster_chip(("h100", "a100-80gb", "tpu-v4")[seed % 3])
+    chip = load_chip(("h100", "a100-80gb", "tpu-v4")[seed % 3])
     node = chip.process
     assert node is not None
     if seed < 3:

@@ -1,20 +1,20 @@
 """Chips for tests: bundled ones as their files state them, and their figures in a given process."""
 
-from dataclasses import replace
-
 from phaze.cost.mapped import part_of
 from phaze.cost.mapping import TensorPart
 from phaze.hardware.area import Areas
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import chip_areas
-from phaze.hardware.library import read_chip
+from phaze.hardware.library import chip_keys
+from phaze.hardware.library import stated_chip as chip_stated_in
 from phaze.hardware.technology import Technology
+from phaze.values import replace
 
 
 def stated_chip(name: str) -> Chip:
     """A bundled chip or a file's at its rated clock, its process not read."""
-    return read_chip(name).value()
+    return chip_stated_in(*chip_keys(name))
 
 
 def areas_in(technology: Technology, chip: Chip) -> Areas[float]:

@@ -10,8 +10,6 @@ from phaze.errors import InfeasibleError
 from phaze.hardware import chip_estimates
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import Ownership
-from phaze.hardware.chip_parts import GlobalBuffer
-from phaze.hardware.converted import as_cores
 from phaze.hardware.library import load_chip
 from phaze.hardware.manufacturing import die_yield, dies_per_wafer
 from phaze.hardware.ownership import OF_THE_FILE, Terms, load_terms
@@ -23,7 +21,7 @@ from tests.hardware.chips import areas_in
 def cores_in(name: str, process: str) -> tuple[Chip, Technology]:
     """A chip as cores in a process that does not set its clock."""
     technology = load_technology(process)
-    return replace(as_cores(load_chip(name)), process=technology), technology
+    return replace(load_chip(name, form="cores"), process=technology), technology
 
 
 def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ownership:
@@ -90,7 +88,7 @@ def test_more_dies_of_the_same_silicon_cost_less_than_one() -> None:
 
 def test_a_die_larger_than_the_wafer_is_nothing_feasible() -> None:
     chip, _ = cores_in("tpu-v4", "n7")
-    huge = replace(chip, global_buffer=GlobalBuffer(2**40, 1e12))
+    huge = replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=2**40))
     with pytest.raises(InfeasibleError, match="does not fit a wafer") as caught:
         ownership_of(huge, load_terms())
     assert caught.value.document["needed_mm2"] > 70_000

@@ -3,7 +3,6 @@ and what more of anything does."""
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -12,16 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phaze.documents import check
 from phaze.hardware.area import Areas, areas_of, most_stacks, register_mm2
 from phaze.hardware.chip import Chip
-from phaze.hardware.chip_parts import Built, Clusters, GlobalBuffer, Hbm, Links, VectorUnits
+from phaze.hardware.chip_parts import power_limit
 from phaze.hardware.clocked import ClockedChip, at_held_clock, chip_areas, clocked, refusal
 from phaze.hardware.columns import columns_of
-from phaze.hardware.library import cluster_chip_names, load_cluster_chip, read_chip, with_nodes
+from phaze.hardware.library import cluster_chip_names, load_chip, with_nodes
 from phaze.hardware.manufacturing import Manufacturing, links_usd, manufacturing_of
 from phaze.hardware.ownership import Terms, load_terms
 from phaze.hardware.power import accepted, clock_power, held_clocks, power_at
 from phaze.hardware.technology import Technology, load_node, node_names
+from phaze.values import replace
+from tests.hardware.chips import stated_chip
 
 KIB, MIB = 2**10, 2**20
 NODES = {name: load_node(name) for name in ("n22", "n12", "n7", "n5", "n3")}
@@ -34,7 +36,7 @@ def area_of(chip: Chip, node: Technology) -> Areas[float]:
 
 
 def bundled_area(name: str) -> Areas[float]:
-    areas = chip_areas(load_cluster_chip(name))
+    areas = chip_areas(load_chip(name))
     assert areas is not None
     return areas
 
@@ -49,34 +51,39 @@ def held_of(chip: Chip, node: Technology) -> float:
     return clocked_in(chip, node).held_hz
 
 
+def new_chip(**tables: Any) -> Chip:
+    """A chip of 7 nm that stands in no file."""
+    return check(Chip, {"schema": "phaze.chip/2", "name": "new", "title": "new", "technology": "n7", **tables}, "new")
+
+
 @st.composite
 def random_chips(draw: st.DrawFn) -> Chip:
     count, spare = draw(st.integers(1, 300)), draw(st.integers(0, 20))
-    clusters = Clusters(
-        count=count,
-        arrays=draw(st.integers(1, 12)),
-        rows=draw(st.integers(1, 256)),
-        columns=draw(st.integers(1, 256)),
-        operand_bytes=draw(st.integers(512, 4 * MIB)),
-        port_bytes_per_cycle=draw(st.sampled_from([1.0, 48.0, 64.0, 512.0])),
-        broadcast=draw(st.booleans()),
-    )
     shared, stacks = draw(st.integers(1024, 300 * MIB)), draw(st.integers(1, 8))
-    clock = draw(st.floats(5e8, 3e9))
-    return Chip(
-        name="random",
-        title="random",
-        clock_hz=clock,
-        rated_hz=clock,
-        technology="n7",
+    lane, watts = draw(st.sampled_from([None, 1.25e10])), draw(st.sampled_from([None, 90.0, 400.0, 1e3]))
+    clusters = {
+        "count": count,
+        "arrays": draw(st.integers(1, 12)),
+        "rows": draw(st.integers(1, 256)),
+        "columns": draw(st.integers(1, 256)),
+        "lanes": draw(st.integers(1, 4096)),
+        "operand_buffer": draw(st.integers(512, 4 * MIB)),
+        "registers": draw(st.integers(1024, 40 * MIB)),
+        "port": draw(st.sampled_from([1.0, 48.0, 64.0, 512.0])),
+        "broadcast": draw(st.booleans()),
+    }
+    buffer = {"size": shared, "width": 5120.0, "kind": draw(st.sampled_from(["scratchpad", "cache"]))}
+    built = {"clusters": [count + spare, count], "hbm": [stacks + spare % 2, stacks]}
+    chip = new_chip(
+        clock=draw(st.floats(5e8, 3e9)),
         clusters=clusters,
-        vectors=VectorUnits(count, draw(st.integers(1, 4096)), draw(st.integers(1024, 40 * MIB))),
-        global_buffer=GlobalBuffer(shared, 5120.0 * clock, draw(st.booleans()), draw(st.integers(1, 64))),
-        hbm=Hbm(stacks * 16 * 2**30, stacks * 819.2e9, stacks, "hbm3"),
-        links=Links(draw(st.floats(1e9, 2e12)), lane_bytes_per_s=draw(st.sampled_from([None, 1.25e10]))),
-        built=Built((count + spare, count), (shared + spare * MIB, shared), (stacks + spare % 2, stacks)),
-        sustained_w=draw(st.sampled_from([None, 90.0, 400.0, 1e3])),
+        global_buffer={**buffer, "fan_out": draw(st.integers(1, 64))},
+        hbm={"stacks": stacks, "generation": "hbm3"},
+        links={"bandwidth": draw(st.floats(1e9, 2e12)), "lane": lane},
+        silicon=built,
+        power=None if watts is None else {"sustained": watts},
     )
+    return replace(chip, built=replace(chip.built, global_buffer=(shared + spare * MIB, shared)))
 
 
 chips = random_chips()
@@ -120,7 +127,7 @@ def test_the_fitted_constants_follow_from_what_they_were_fitted_on() -> None:
     left = multiprocessor - float(area.core_buffer.at(192 * KIB)) - float(register_mm2(area, 256 * KIB))
     parts = (64 * area.control_lane_mm2, area.control_cluster_mm2, 4 * area.control_array_mm2)
     assert parts == pytest.approx((0.6 * left, 0.3 * left, 0.1 * left), rel=1e-3)
-    a100 = load_cluster_chip("a100-80gb")
+    a100 = load_chip("a100-80gb")
     assert a100.clock_hz / a100.rated_clock_hz == pytest.approx(257 / 295, rel=1e-3)
 
 
@@ -134,13 +141,13 @@ def test_tpu_v4_lies_below_its_published_bound_and_not_far() -> None:
 
 
 def test_tpu_v4_draws_what_was_measured() -> None:
-    chip, node = load_cluster_chip("tpu-v4"), NODES["n7"]
+    chip, node = load_chip("tpu-v4"), NODES["n7"]
     assert 150 <= power_at(clocked_in(chip, node).power, node, chip.rated_clock_hz) <= 192
 
 
-@pytest.mark.parametrize("name", [n for n in cluster_chip_names() if read_chip(n).value().technology])
+@pytest.mark.parametrize("name", [n for n in cluster_chip_names() if stated_chip(n).technology])
 def test_every_chip_is_accepted_by_its_own_power_limit(name: str) -> None:
-    chip = with_nodes(read_chip(name).value())
+    chip = with_nodes(stated_chip(name))
     held = clocked(chip)
     assert held is not None and held.held_hz == at_held_clock(chip).clock_hz
     assert refusal(chip) is None
@@ -152,9 +159,13 @@ def test_die_edge_gives_the_sites_of_real_dies() -> None:
 
 
 def test_the_papers_winner_is_a_reticle_in_7_nm_and_no_die_at_all_in_22_nm() -> None:
-    winner = Chip(
-        "winner", "64 of 16 x 256", 0.94e9, Clusters(64, 16, 256, 64 * KIB, 1, 64.0), VectorUnits(64, 256, 64 * KIB),
-        GlobalBuffer(32 * MIB, 4096.0 * 0.94e9), Hbm(2**35, 1.2e12, 4, "hbm2"), Links(1e11), "n7", rated_hz=0.94e9,
+    winner = new_chip(
+        clock=0.94e9,
+        clusters={"count": 64, "arrays": 1, "rows": 16, "columns": 256, "lanes": 256, "operand_buffer": 64 * KIB,
+                  "registers": 64 * KIB, "port": 64.0},
+        global_buffer={"size": 32 * MIB, "width": 4096.0, "fan_out": 16},
+        hbm={"stacks": 4, "generation": "hbm2", "size": 2**35, "bandwidth": 1.2e12},
+        links={"bandwidth": 1e11},
     )  # fmt: skip
     assert 700 < area_of(winner, NODES["n7"]).total < 900
     assert area_of(winner, NODES["n22"]).total > 3000
@@ -223,7 +234,7 @@ def test_a_higher_limit_never_lowers_the_held_clock_and_is_met(
     chip: Chip, limit: float, factor: float, name: str
 ) -> None:
     node = NODES[name]
-    low, high = (clocked_in(replace(chip, sustained_w=watts), node) for watts in (limit, limit * factor))
+    low, high = (clocked_in(replace(chip, power=power_limit(watts)), node) for watts in (limit, limit * factor))
     top = min(chip.clock_hz, node.voltage.most_hz)
     assert low.held_hz <= high.held_hz <= top
     if low.held_hz:
@@ -232,14 +243,14 @@ def test_a_higher_limit_never_lowers_the_held_clock_and_is_met(
 
 
 def test_a_chip_is_refused_only_for_fixed_power_or_half_its_clock() -> None:
-    said = [refusal(replace(load_cluster_chip("h100"), sustained_w=limit)) for limit in (100.0, 300.0, 700.0)]
+    said = [refusal(replace(load_chip("h100"), power=power_limit(limit))) for limit in (100.0, 300.0, 700.0)]
     assert said[0] is not None and "HBM and links alone" in said[0]
     assert said[1] is not None and "below half" in said[1]
     assert said[2] is None
 
 
 def test_vector_work_can_set_the_clock() -> None:
-    chip, node = load_cluster_chip("h100"), NODES["n5"]
+    chip, node = load_chip("h100"), NODES["n5"]
     arrays, lanes = replace(chip.clusters, rows=4, columns=4), replace(chip.vectors, lanes=4096)
     wide = columns_of([replace(chip, clusters=arrays, vectors=lanes)])
     power = clock_power(wide, node, areas_of(wide, node))
@@ -256,7 +267,7 @@ def _cost(chip: Chip, terms: Terms) -> Manufacturing:
 
 
 def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
-    chip, terms = load_cluster_chip("h100"), load_terms()
+    chip, terms = load_chip("h100"), load_terms()
     fast = replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=2 * chip.links.bandwidth_bytes_per_s))
     plain, joined = _cost(chip, terms), _cost(fast, terms)
     assert joined.links_usd - plain.links_usd == pytest.approx(links_usd(450e9))
@@ -265,5 +276,5 @@ def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
 
 
 def test_a_chip_of_base_dies_is_cheaper_than_one_of_a_single_process() -> None:
-    cost = _cost(load_cluster_chip("mi300x"), load_terms())
+    cost = _cost(load_chip("mi300x"), load_terms())
     assert 0 < cost.die_usd < 1500

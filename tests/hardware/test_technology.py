@@ -1,6 +1,5 @@
 """Area and energy tables: the paper's figures exactly, ours from the published rows they claim, and monotone."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ from phaze.hardware.bundled import preset_names
 from phaze.hardware.clocked import full_rate_power
 from phaze.hardware.columns import columns_of
 from phaze.hardware.dies import compare_areas, compare_powers
-from phaze.hardware.library import load_chip, load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.technology import load_technology
 from phaze.hardware.technology_tables import Curve, EnergyCurve
+from phaze.values import replace
 from tests.hardware.chips import areas_in
 
 PRESETS = Path(__file__).parents[2] / "src" / "phaze" / "hardware" / "presets"
@@ -151,7 +151,7 @@ FIELDS = ("built", "rows", "vectors_built", "lanes", "global_built_bytes", "hbm_
 
 @given(st.sampled_from(["n7", "n5", "paper-22nm"]), st.sampled_from(FIELDS), st.floats(1, 64))
 def test_more_of_any_part_never_shrinks_a_chip(name: str, field: str, factor: float) -> None:
-    technology, chips = load_technology(name), columns_of([load_core_chip("tpu-v4")])
+    technology, chips = load_technology(name), columns_of([load_chip("tpu-v4", form="cores")])
     larger: Any = replace(chips, **{field: getattr(chips, field) * factor})
     before, after = areas_of(chips, technology).total, areas_of(larger, technology).total
     assert after[0] >= before[0] * (1 - 1e-12)
@@ -159,7 +159,7 @@ def test_more_of_any_part_never_shrinks_a_chip(name: str, field: str, factor: fl
 
 def test_a_chip_among_others_has_the_area_that_it_has_alone() -> None:
     technology = load_technology("n7")
-    chips = [load_core_chip(name) for name in preset_names("chips")]
+    chips = [load_chip(name, form="cores") for name in preset_names("chips")]
     assert len({chip.global_buffer.cache for chip in chips}) == 2
     together = areas_of(columns_of(chips), technology).total
     assert together.tolist() == [areas_in(technology, chip).total for chip in chips]

@@ -6,14 +6,13 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.hardware.bundled import bundled, preset_names
-from phaze.hardware.library import load_chip, load_core_chip
+from phaze.hardware.library import Form, load_chip
 from phaze.search.spaces import load_space
 
 
-@pytest.mark.parametrize("load", [load_chip, load_core_chip])
-def test_a_b200_of_hgx_boards_stands_in_nodes_of_eight_and_a_gb200_in_racks(load: object) -> None:
-    assert callable(load)
-    chip = load("b200")
+@pytest.mark.parametrize("form", ["any", "cores"])
+def test_a_b200_of_hgx_boards_stands_in_nodes_of_eight_and_a_gb200_in_racks(form: Form) -> None:
+    chip = load_chip("b200", form=form)
     assert "HGX" in chip.title and chip.cluster == "dgx-b200"
     assert load_chip("gb200").cluster == "nvl72"
 

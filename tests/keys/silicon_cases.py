@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from phaze.evaluate.layers import Setting
-from phaze.hardware.library import load_built_stack, load_cluster, load_cluster_chip
+from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 from phaze.search.chips import enumerate_space
 from phaze.search.spaces import load_space
 from tests.keys import answers
@@ -234,7 +234,7 @@ SILICON: dict[str, list[Base]] = {
 def of_stack(stack: dict[str, Any], folder: Path) -> list[Any]:
     """What software leaves of the rate of a chip of clusters."""
     found = load_built_stack(written(folder, "stack.json", stack))
-    return [Setting(load_cluster_chip("h100"), load_cluster("dgx-h100"), found).constants.software_share]
+    return [Setting(load_chip("h100"), load_cluster("dgx-h100"), found).constants.software_share]
 
 
 SHARE = Base(lambda folder: preset("stacks", "megatron-core"), of_stack, same(("software_share", {"n5": 0.5})))

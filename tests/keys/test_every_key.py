@@ -16,7 +16,7 @@ from phaze.api.calibrate_chip import _rows as measurements
 from phaze.cli.schema import formats
 from phaze.errors import InfeasibleError, InputError
 from phaze.graph.tensor_plan import plan_of
-from phaze.hardware.dies import DieFile, _compare_die
+from phaze.hardware.dies import Die, _compare_die
 from phaze.validate.rows import COLUMNS as MEASURED
 from tests.keys.answers import Refused, phaze, told
 from tests.keys.cases import HARDWARE, Base
@@ -183,10 +183,10 @@ def test_every_key_of_a_published_die_changes_the_comparison() -> None:
         "name": "other", "basis": "fitted", "chip": "a100-80gb", "total": 999.0, "total_is_upper_bound": True,
         "components": {"hbm_interface": 99.0},
     }  # fmt: skip
-    assert set(keys_of(DieFile)) - set(cases) == {"title", "sources"}
+    assert set(keys_of(Die)) - set(cases) == {"title", "sources"}
 
     def rows(raw: dict[str, Any]) -> list[Any]:
-        return _compare_die(DieFile.model_validate(raw))
+        return _compare_die(Die.model_validate(raw))
 
     assert [key for key, value in cases.items() if rows(changed(document, key, value)) == rows(document)] == []
 

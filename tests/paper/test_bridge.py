@@ -15,7 +15,7 @@ from phaze.errors import InputError
 from phaze.graph import store
 from phaze.graph.ir import Model, Operator
 from phaze.graph.zoo import load_model
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.library import load_chip
 from tests.conftest import Ran
 
 ALONE = CASES[1:10]
@@ -102,7 +102,7 @@ def test_every_fault_gives_an_ordinary_study_that_differs_from_the_corrected_one
     study, chip = faulty_study(tmp_path / "faulty", ["opt-350m"], case.faults)
     (first, _), (second, _) = _job(str(plain), ()), _job(str(study), ())
     assert first.digest != second.digest
-    assert (load_core_chip(chip).hbm.bandwidth_bytes_per_s < 3e11) == case.faults.memory_rates
+    assert (load_chip(chip, form="cores").hbm.bandwidth_bytes_per_s < 3e11) == case.faults.memory_rates
     assert store.load(str(tmp_path / "faulty" / "opt-350m-t1-b1.json")) == faulty(load_model("opt-350m"), case.faults)
 
 

@@ -12,14 +12,14 @@ from examples.paper.sheets import Ablation, Line, ablation_table, chip_table, pu
 from examples.paper.steps import STEPS, steps
 
 from phaze.errors import InputError
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
 from phaze.search.run import search
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
 
-STAND_IN = load_core_chip("tpu-v4-paper")
+STAND_IN = load_chip("tpu-v4-paper", form="cores")
 SMALL = ["search.gap=0.01", "training.microbatches=[1]", 'hbm=["32 GiB"]', "training.recompute=[false]"]
 
 
@@ -42,7 +42,7 @@ def test_the_experts_split_never_beats_the_searched_one_and_the_page_says_by_how
 
 @pytest.mark.parametrize("model", MODELS)
 def test_on_the_real_chip_and_its_torus_too(model: str) -> None:
-    real = load_core_chip("tpu-v4")
+    real = load_chip("tpu-v4", form="cores")
     found = rows(model, [real], REAL)
     experts, best = (found[real.name, kind].throughput_per_s for kind in ("experts", "searched"))
     assert best is not None

@@ -27,7 +27,7 @@ from examples.paper.spotlight import Case, Curve, Point, Scores, job_spaces, sam
 from phaze.errors import InputError
 from phaze.explain.question import score_on
 from phaze.hardware.chip_estimates import estimates_of
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.technology import load_node
 from phaze.hardware.technology_tables import Curve as SizeCurve
 from phaze.hardware.technology_tables import InterfaceAreas
@@ -118,7 +118,7 @@ def test_the_table_of_samplers_has_medians_and_spread() -> None:
     own = [Curve("m", "blind", seed, (Point(1, 0.1, rate),), 10, 7, 5.0) for seed, rate in enumerate((1.0, 2.0, 4.0))]
     placing = [replace(one, kind="placing") for one in own]
     document = {"models": [{"throughput_per_s": 4.0}], "certificate": {"closed": {"evaluated": 8}}}
-    table = spotlight_table([*own, *placing], {"m": Found(load_core_chip("tpu-v4-paper"), document, 3.0)})
+    table = spotlight_table([*own, *placing], {"m": Found(load_chip("tpu-v4-paper", form="cores"), document, 3.0)})
     assert "| m | blind sampler | 0.500 (0.250 to 1.000) | 7 | 5 |" in table
     assert "| m | certified search | 1, and proved | 8 | 3 |" in table
 

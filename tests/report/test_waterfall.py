@@ -11,7 +11,7 @@ from phaze.evaluate.layers import Setting
 from phaze.graph.zoo import load_family
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import IDEAL
-from phaze.hardware.library import load_chip, load_cluster, load_core_chip, load_stack
+from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.report.view_model import searched
 from phaze.report.waterfall import CAUSES, Products, plan_parts
 from phaze.search.chips import enumerate_space
@@ -43,7 +43,7 @@ def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
     name=st.sampled_from(["tpu-v4", "a100-80gb", "tpu-v4-paper"]),
 )
 def test_no_hindrance_of_a_product_is_negative(sizes: tuple[int, int, int], batch: int, name: str) -> None:
-    for chip in (load_core_chip(name), load_chip(name)):
+    for chip in (load_chip(name, form="cores"), load_chip(name)):
         parts = Products(chip, IDEAL, {}).parts(product(batch, *sizes))
         assert (parts >= 0).all()
         assert parts[2] == 0 or chip.of_clusters, "an ideal chip of cores sustains its peak"
@@ -99,7 +99,7 @@ def test_cores_that_overlap_gain_side_by_side_and_hide_collectives() -> None:
 
 def test_only_a_measured_chip_has_a_sustained_rate() -> None:
     model = load_family("gpt", GPT, tensor=1, microbatch=2)
-    chip, cluster, stack = load_core_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal")
+    chip, cluster, stack = load_chip("a100-80gb", form="cores"), load_cluster("selene"), load_stack("ideal")
     sustained = NAMES.index("sustained GEMM rate")
     measured = plan_parts(model, Setting(chip, cluster, stack))[0]
     ideal = plan_parts(model, Setting(chip, cluster, stack, "ideal"))[0]

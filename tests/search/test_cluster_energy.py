@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from phaze.cost.chip_set import core_set
+from phaze.cost.chip_set import chip_set
 from phaze.evaluate.layers import layer_costs
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology import load_technology
@@ -30,7 +30,7 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
         cuts = [StageCut(tuple(range(len(graph.calls))), "none")]
         plan = price(problem, Shape(1, 1, 4, "data"), cuts, task.prices)
         spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
-        layers = layer_joules(graph, core_set([CHIP]), setting.constants, TABLE, spreads)
+        layers = layer_joules(graph, chip_set([CHIP]), setting.constants, TABLE, spreads)
         found[shard] = plan_joules(task, configuration, problem, plan, layers, TABLE)
     tied = graph.model.ties[0]
     count = sum(graph.layers[kind].parameters for kind in graph.calls) - tied.elements
@@ -55,7 +55,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     family = task.training.machine.stack.families[0]
     plan = price(problem, Shape(2, 2, 3, "pipeline", family=family), cuts, task.prices)
     spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
-    layers = layer_joules(graph, core_set([CHIP]), setting.constants, TABLE, spreads)
+    layers = layer_joules(graph, chip_set([CHIP]), setting.constants, TABLE, spreads)
     found = plan_joules(task, configuration, problem, plan, layers, TABLE)
 
     block = max(graph.calls, key=graph.calls.count)
@@ -77,5 +77,5 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     moved = weights / 2.0 * problem.optimizer_traffic_bytes
     expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.energy.hbm_j_per_byte
     assert found == pytest.approx(expected, rel=1e-12)
-    floor = on_all_devices(task, graph, layer_floors(graph, core_set([CHIP]), setting.constants, TABLE))
+    floor = on_all_devices(task, graph, layer_floors(graph, chip_set([CHIP]), setting.constants, TABLE))
     assert floor[0] <= found.sum()

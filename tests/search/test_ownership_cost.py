@@ -1,7 +1,5 @@
 """Power, price and carbon of all chips of a space at once are those of each chip by itself."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from phaze.hardware.clocked import full_rate_power
 from phaze.hardware.manufacturing import core_chips_usd, manufacturing_kgco2e, manufacturing_of
 from phaze.hardware.ownership import GB, load_terms
 from phaze.search.chips import SpaceChips, enumerate_space
+from phaze.values import replace
 from tests.search.made import small_space
 
 HBM_BYTES = 48 * 10**9

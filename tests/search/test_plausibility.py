@@ -9,7 +9,7 @@ import pytest
 
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.chip_estimates import estimates_of
-from phaze.hardware.library import load_chip, load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.shipped import shipped_beside, shipped_file
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
@@ -45,7 +45,7 @@ def test_shipped_figures_have_sources_and_are_those_of_the_presets() -> None:
         figures = {"peak", "die", "power", "clock"} | ({"hbm"} if chip.hbm else set())
         assert set(chip.sources) == figures, chip.name
         if chip.name in preset_names("chips"):
-            known = load_core_chip(chip.name)
+            known = load_chip(chip.name, form="cores")
             published = known.published
             assert (chip.peak, chip.die, chip.power) == (published.peak_flops, published.die_mm2, published.tdp_w)
             assert chip.die_is_upper_bound == published.die_is_upper_bound

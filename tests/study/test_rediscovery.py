@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from phaze.hardware.library import load_cluster_chip
+from phaze.hardware.library import load_chip
 from phaze.search.chips import enumerate_space
 from phaze.study.rediscovery import CHIPS, MODELS, rediscovered, space_within
 from tests.conftest import Ran
@@ -37,7 +37,7 @@ def test_the_table_is_printed(phaze: Callable[..., Ran]) -> None:
 
 @pytest.mark.parametrize("name", CHIPS)
 def test_chips_within_a_real_ones_budget_have_its_memory_and_links_and_no_more_area(name: str) -> None:
-    chip = load_cluster_chip(name)
+    chip = load_chip(name)
     opened = enumerate_space(space_within(chip))
     assert opened.space.memories == (chip.hbm.size_bytes,)
     assert (opened.link_bytes_per_s == chip.links.bandwidth_bytes_per_s).all()

@@ -12,7 +12,7 @@ is not said, so both means of all of them are shown.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, mean
 
@@ -20,7 +20,8 @@ from examples.paper.bridge.faults import Faults
 from examples.paper.bridge.inputs import faulty_study
 from examples.paper.cases import MODELS, Found, Question, rows, searched
 from examples.paper.sheets import markdown
-from phaze.hardware.library import load_core_chip
+from phaze.hardware.library import load_chip
+from phaze.values import replace
 
 # Enough for two decimals of a quotient, and a quarter of the work of the tables' 1e-4.
 GAP = "search.gap=0.001"
@@ -107,7 +108,7 @@ def quotients(out: Path, case: Case) -> Quotients:
     for model in MODELS:
         study, question = _one(out, case, model)
         _, name = faulty_study(study.parent, [model], case.faults)
-        base, own = load_core_chip(name), replace(searched(*question).chip, name="own")
+        base, own = load_chip(name, form="cores"), replace(searched(*question).chip, name="own")
         chips = [base, own] + ([] if common is None else [replace(common.chip, name="common")])
         seen = rows(model, chips, (), str(study))
         keys = [(base.name, "experts"), (base.name, "searched"), ("own", "experts"), ("own", "searched")]

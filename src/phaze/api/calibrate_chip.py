@@ -11,6 +11,7 @@ from phaze.errors import InputError
 
 if TYPE_CHECKING:
     from phaze.cost.fitting import Measured
+    from phaze.hardware.chip import Chip
     from phaze.report.progress import Progress
 
 COLUMNS = ("operator", "batch", "m", "n", "k", "elements", "rows", "seconds")
@@ -20,26 +21,26 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     """Constants of a chip from its operators, and its file."""
     from phaze.cost.fitting import fit_chip
     from phaze.files import read_text
-    from phaze.hardware.chip_file import ChipFile
-    from phaze.hardware.library import chip_of_file, read_chip
+    from phaze.hardware.library import chip_in, chip_keys
 
     text, where = read_text(measurements)
     rows = _rows(text, where)
-    file = read_chip(chip)
+    keys, place = chip_keys(chip)
+    device = chip_in(keys, place)
     progress.step(f"fitting constants to {len(rows):,} measurements")
-    cores = isinstance(file, ChipFile)
-    found = fit_chip(rows, chip_of_file(file))
+    cores = not device.of_clusters
+    found = fit_chip(rows, device)
     said = found.calibration.as_read()
     constants = {
         name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")
     }
     if found.clock_hz is not None:
         constants["clock_hz"] = found.clock_hz
-    target = out or f"{file.name}-calibrated.toml"
+    target = out or f"{device.name}-calibrated.toml"
     table, source = "calibration" if cores else "measured", f"fitted: {len(rows)} rows of {where}"
-    _write(file.model_dump(by_alias=True), table, constants, source, target)
+    _write(keys, device, table, constants, source, target)
     document = {
-        "chip": file.name,
+        "chip": device.name,
         "rows": found.rows,
         "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
         "calibration": said | ({} if cores else {"clock_hz": found.clock_hz}),
@@ -89,19 +90,20 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
     return measured_vector(kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds)
 
 
-def _write(raw: dict[str, Any], name: str, found: Mapping[str, float], source: str, target: str) -> None:
+def _write(
+    keys: Mapping[str, Any], device: "Chip", name: str, found: Mapping[str, float], source: str, target: str
+) -> None:
     """The chip's file with the constants in its table ``name`` in place of those it had, each with its source."""
     from phaze.files import write_whole
     from phaze.hardware.write import toml_text
 
-    before = {key: value for key, value in (raw.get(name) or {}).items() if value is not None}
-    # The key of a constant is its field's name without the unit.
-    table = {key.removesuffix("_s").removesuffix("_hz").removesuffix("_bytes"): value for key, value in found.items()}
-    if "kept_row" in table:
-        table["kept_row"] = int(table["kept_row"])
-    sources = dict(raw["sources"])
-    for key, value in table.items():
-        if before.get(key) != value or f"{name}.{key}" not in sources:
+    before = {**dict(device.calibration or ()), "clock_hz": device.measured.clock_hz}
+    table, sources = dict(keys.get(name, {})), dict(keys.get("sources", {}))
+    for field, value in found.items():
+        # The key of a constant is its field's name without the unit.
+        key = field.removesuffix("_s").removesuffix("_hz").removesuffix("_bytes")
+        table[key] = int(value) if key == "kept_row" else value
+        if before.get(field) != value or f"{name}.{key}" not in sources:
             sources[f"{name}.{key}"] = source[:400]
-    text = toml_text({**raw, name: {**before, **table}, "sources": sources})
+    text = toml_text({**keys, name: table, "sources": sources})
     write_whole(Path(target), text)

@@ -98,16 +98,17 @@ def _listed_chips(terms: str) -> Answer:
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     """A chip, changed or as it is, with its estimates and where they come from."""
     from phaze.hardware.chip_document import sheet_document, sheet_of
-    from phaze.hardware.library import changed_file, chip_of_file, read_chip
+    from phaze.hardware.library import changed_keys, chip_in, chip_keys
     from phaze.hardware.ownership import load_terms
 
-    file, prices = read_chip(name), load_terms(terms)
-    device = chip_of_file(changed_file(file, changes, name) if changes else file)
+    prices = load_terms(terms)
+    keys, where = chip_keys(name)
+    device = chip_in(changed_keys(keys, changes), name if changes else where)
     found = sheet_of(device, prices)
     about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
-    document = {**sheet_document(found), "sources": dict(file.sources), "notes": file.notes, "terms": about}
-    doubtful = {path: source for path, source in file.sources.items() if source.startswith(UNREAD)}
-    shown = sheet("phaze.report.chip_sheet", "chip_sections", found, file.notes, doubtful)
+    document = {**sheet_document(found), "sources": dict(device.sources), "notes": device.notes, "terms": about}
+    doubtful = {path: source for path, source in device.sources.items() if source.startswith(UNREAD)}
+    shown = sheet("phaze.report.chip_sheet", "chip_sections", found, device.notes, doubtful)
     return Sheeted(document, shown, found.chip)
 
 

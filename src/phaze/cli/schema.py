@@ -18,9 +18,9 @@ def formats() -> "dict[str, Format]":
     from phaze.front.schema import FRONT
     from phaze.graph.store_check import FORMAT as GRAPH
     from phaze.graph.tensor_plan import FORMAT as TENSOR_PLAN
-    from phaze.hardware.chip_file import CHIP
+    from phaze.hardware.chip import CHIP
     from phaze.hardware.cluster import CLUSTER
-    from phaze.hardware.cluster_chip_file import CLUSTER_CHIP
+    from phaze.hardware.core_chip import CORE_CHIP
     from phaze.hardware.dies import DIE
     from phaze.hardware.ownership import OWNERSHIP
     from phaze.hardware.stack import STACK
@@ -31,8 +31,8 @@ def formats() -> "dict[str, Format]":
     from phaze.study.schema import STUDY
     from phaze.sweep.schema import FORMAT as SWEEP
 
-    clusters = (CLUSTER_CHIP, CLUSTER_SPACE, NODE)
-    hardware = (*clusters, CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
+    clusters = (CHIP, CLUSTER_SPACE, NODE)
+    hardware = (*clusters, CORE_CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
     known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
     return {found.name: found for found in sorted(known, key=lambda found: found.name)}
 

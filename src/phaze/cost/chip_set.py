@@ -15,7 +15,6 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import chip_areas
 from phaze.hardware.columns import ChipColumns, columns_of
-from phaze.hardware.converted import as_cores
 
 Floats = NDArray[np.float64]
 
@@ -66,15 +65,10 @@ def cores_of(columns: ChipColumns) -> ChipSet:
     return ChipSet(columns, columns.clock_hz, none, none, of_clusters=False)
 
 
-def core_set(chips: Sequence[Chip]) -> ChipSet:
-    """Chips one by one as a set of cores, those of clusters as the cores that they come closest to."""
-    return cores_of(columns_of([as_cores(chip) for chip in chips]))
-
-
 def chip_set(chips: Sequence[Chip]) -> ChipSet:
     """Chips of one kind as a set."""
     if not any(chip.of_clusters for chip in chips):
-        return core_set(chips)
+        return cores_of(columns_of(chips))
     if not all(chip.of_clusters for chip in chips):
         raise InputError("chips", "chips of cores and of clusters have no set in common", "give chips of one kind")
     columns, areas = columns_of(chips), [chip_areas(chip) for chip in chips]

@@ -7,80 +7,165 @@ lanes each; one read of the global buffer, w bytes a cycle, reaches up to F clus
     of a precision  = peak FLOP/s x how many times faster than in 16 bits the arrays are in its format
     vector rate /s  = V l x rated clock                               (one operation a lane and cycle)
 
-A chip of cores (``phaze.chip/1``) has c = 1 and ports without limit, and runs at its rated clock. On a chip of clusters
-(``phaze.chip/2``) V = N, and the clock that it holds is set by its power limit (:mod:`phaze.hardware.clocked`).
+A chip is its file (``phaze.chip/2``): V = N, and the clock that it holds is set by its power limit
+(:mod:`phaze.hardware.clocked`). A file of cores (``phaze.chip/1``, :mod:`phaze.hardware.core_chip`) is read as a chip
+of c = 1 and ports without limit, whose V vector units stand alone and which runs at its rated clock.
+
+A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
+``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
 """
 
-from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field, model_validator
+
+from phaze.documents import Document, Format, Hertz
 from phaze.hardware.calibration import Calibration
+from phaze.hardware.chip_measurements import UNMEASURED, UNPUBLISHED, ChipMeasurements, Published
 from phaze.hardware.chip_parts import (
     ALL_IN_USE,
-    UNMEASURED,
-    UNPUBLISHED,
     Built,
-    ChipMeasurements,
-    ClockBasis,
     Clusters,
     GlobalBuffer,
     Hbm,
+    Host,
     Links,
-    Published,
+    PowerLimit,
     VectorUnits,
-    array_feed_bytes_per_cycle,
-    on_die,
-    require_positive,
+    port_of,
 )
-from phaze.hardware.formats import Precision, Ratios, times_faster
+from phaze.hardware.chip_record import chip_record
+from phaze.hardware.formats import FormatsTable, Precision, Ratios, times_faster
+from phaze.hardware.keys import Name, Place, Sources, Text
+from phaze.values import FrozenTable, replace
 
 if TYPE_CHECKING:
     from phaze.hardware.technology import Technology
 
+ClockBasis = Literal["sourced", "derived", "recalled"]
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """One accelerator device.
+
+class ChipKeys(Document):
+    """What files of chips have in common, of cores and of clusters."""
+
+    schema_: Annotated[str, Field(alias="schema")]
+    name: Name
+    title: Text
+    stated_hz: Annotated[Hertz, Field(alias="clock")]
+    clock_basis: ClockBasis
+    technology: Place | None = None
+    cluster: Name | None = None
+    published: Published = UNPUBLISHED
+    format_rates: Annotated[FormatsTable, Field(alias="formats")] = FormatsTable()
+    host: Host | None = None
+    notes: Text | None = None
+    sources: Sources = Field(default_factory=FrozenTable)
+
+
+class Chip(ChipKeys):
+    """An accelerator device as clusters of arrays (``phaze.chip/2``).
 
     ``clock_hz`` is the clock that it runs at, ``rated_hz`` that of its data sheet, which peaks and the global buffer's
     bandwidth are stated at; None: the same. ``sustained_w``: the power that it may draw for long; None: no limit is
     known. ``technology`` names its process, ``process`` is that process as it was read, ``base_process`` that of base
     dies. ``software_of``: the process whose generation of chips a stack's software share is taken from; None: its own.
     ``formats``: how many times faster than in 16 bits its arrays are in fp8, mxfp8, fp4, fp32. ``host_bytes_per_s``: to
-    the memory of its host, one way; None where nothing is known of it.
+    the memory of its host, one way; None where nothing is known of it. ``calibration``: what counts of what was
+    measured.
     """
 
-    name: str
-    title: str
-    clock_hz: float
+    schema_: Annotated[Literal["phaze.chip/2"], Field(alias="schema")]
+    stated_hz: Annotated[
+        Hertz, Field(alias="clock", description="the most it may run; the power limit sets what it holds")
+    ]
+    clock_basis: ClockBasis = "sourced"
+    technology: Annotated[Place | None, Field(description="a process by name, or the path of a file")] = None
     clusters: Clusters
-    vectors: VectorUnits
     global_buffer: GlobalBuffer
     hbm: Hbm
     links: Links
-    technology: str | None = None
-    cluster: str | None = None
-    clock_basis: ClockBasis = "sourced"
-    built: Built = ALL_IN_USE
-    published: Published = UNPUBLISHED
-    calibration: Calibration | None = None
+    built: Annotated[Built, Field(alias="silicon")] = ALL_IN_USE
+    power: PowerLimit | None = None
     measured: ChipMeasurements = UNMEASURED
-    process: "Technology | None" = None
-    base_process: "Technology | None" = None
-    software_of: str | None = None
-    sustained_w: float | None = None
-    rated_hz: float | None = None
-    formats: Ratios = ()
-    host_bytes_per_s: float | None = None
+    _clock_hz: float | None = None
+    _vectors: VectorUnits | None = None
+    _calibration: Calibration | None = None
+    _process: "Technology | None" = None
+    _base_process: "Technology | None" = None
+    _software_of: str | None = None
 
-    def __post_init__(self) -> None:
-        require_positive(self.name, clock_hz=self.clock_hz)
+    @model_validator(mode="after")
+    def _with_what_follows(self) -> "Chip":
+        """The chip with what follows from other tables: ports, the global buffer's bandwidth, clusters built."""
+        count, shared, built = self.clusters.count, self.global_buffer, self.built
+        if "clusters" not in built.model_fields_set:
+            built = replace(built, clusters=(count, count))
+        elif built.clusters[1] != count:
+            raise ValueError(f"let silicon.clusters end with the clusters in use, {count}")
+        return replace(
+            self,
+            clusters=replace(self.clusters, port_bytes_per_cycle=self.clusters.port or port_of(shared.width, count)),
+            global_buffer=replace(shared, bandwidth_bytes_per_s=shared.width * self.stated_hz),
+            built=built,
+            calibration=self.measured.calibration,
+        )
 
     @property
     def of_clusters(self) -> bool:
         """Whether its arrays share ports; else it is a chip of cores."""
         return isfinite(self.clusters.port_bytes_per_cycle)
+
+    @property
+    def clock_hz(self) -> float:
+        """The clock that it runs at."""
+        return self.stated_hz if self._clock_hz is None else self._clock_hz
+
+    @property
+    def rated_hz(self) -> float | None:
+        """The clock of the data sheet of a chip of clusters, which may hold less."""
+        return self.stated_hz if self.of_clusters else None
+
+    @property
+    def vectors(self) -> VectorUnits:
+        """Its vector units: those of its clusters, or units that stand alone."""
+        clusters = self.clusters
+        return self._vectors or VectorUnits(clusters.count, clusters.lanes, clusters.register_bytes)
+
+    @property
+    def sustained_w(self) -> float | None:
+        """The power that it may draw for long."""
+        return None if self.power is None else self.power.sustained_w
+
+    @property
+    def formats(self) -> Ratios:
+        """How many times faster than in 16 bits its arrays are in each number format that they have."""
+        return self.format_rates.ratios
+
+    @property
+    def host_bytes_per_s(self) -> float | None:
+        """To the memory of its host, one way."""
+        return None if self.host is None else self.host.bandwidth_bytes_per_s
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What counts of what was measured."""
+        return self._calibration
+
+    @property
+    def process(self) -> "Technology | None":
+        """The process that it names, as it was read."""
+        return self._process
+
+    @property
+    def base_process(self) -> "Technology | None":
+        """The process of its base dies."""
+        return self._base_process
+
+    @property
+    def software_of(self) -> str | None:
+        """The process whose generation of chips a stack's software share is taken from."""
+        return self._software_of
 
     @property
     def tensor_cores(self) -> int:
@@ -129,104 +214,8 @@ class Chip:
         return self.global_bytes_per_cycle * self.clock_hz
 
     def as_read(self) -> dict[str, Any]:
-        """The chip as documents have it: cores, and beside them the clusters of a chip that has them."""
-        clusters, vectors, built, clock = self.clusters, self.vectors, self.built, self.clock_hz
-        feed = array_feed_bytes_per_cycle(clusters.rows, clusters.columns) * clock
-        operands = _memory(clusters.operand_bytes // clusters.arrays, clusters.buffer_bytes_per_s or feed)
-        return {
-            "name": self.name,
-            "title": self.title,
-            "clock_hz": clock,
-            "tensor_cores": self.tensor_cores,
-            "tensor_core": {"rows": clusters.rows, "columns": clusters.columns, "buffer": operands},
-            "vector_cores": vectors.count,
-            "vector_core": {
-                "lanes": vectors.lanes,
-                "buffer": _memory(vectors.register_bytes, vectors.feed_bytes_per_s(clock)),
-            },
-            "global_buffer": _memory(self.global_buffer.size_bytes, self.global_bytes_per_s, self.global_buffer.cache),
-            "hbm": _memory(self.hbm.size_bytes, self.hbm.bandwidth_bytes_per_s),
-            "links": {"count": self.links.count, "bandwidth_bytes_per_s": self.links.bandwidth_bytes_per_s},
-            "technology": self.technology,
-            "cluster": self.cluster,
-            "clock_basis": self.clock_basis,
-            "silicon": {
-                "dies": built.dies,
-                "cores_built": built.clusters[0] / built.clusters[1],
-                "global_buffer_built": built.global_buffer[0] / built.global_buffer[1],
-                "hbm_built": built.hbm[0] / built.hbm[1],
-            },
-            "published": self.published,
-            "calibration": self.calibration,
-            "process": None if self.of_clusters else self.process,
-            "clusters": _cluster_document(self) if self.of_clusters else None,
-            "rated_hz": self.rated_hz,
-            "formats": self.formats,
-            "host_bytes_per_s": self.host_bytes_per_s,
-        }
+        """The chip as documents have it."""
+        return chip_record(self)
 
 
-def _memory(size_bytes: int, bandwidth_bytes_per_s: float, cache: bool = False) -> dict[str, Any]:
-    return {"size_bytes": size_bytes, "bandwidth_bytes_per_s": bandwidth_bytes_per_s, "cache": cache}
-
-
-def _cluster_document(chip: Chip) -> dict[str, Any]:
-    """What a chip of clusters is priced by: the accelerator at its rated clock and the nodes of its dies."""
-    clusters, vectors, hbm, built = chip.clusters, chip.vectors, chip.hbm, chip.built
-    accelerator = {
-        "name": chip.name,
-        "title": chip.title,
-        "clock_hz": chip.rated_hz,
-        "technology": chip.technology,
-        "clusters": {
-            "count": clusters.count,
-            "arrays": clusters.arrays,
-            "rows": clusters.rows,
-            "columns": clusters.columns,
-            "lanes": vectors.lanes,
-            "operand_bytes": clusters.operand_bytes,
-            "register_bytes": vectors.register_bytes,
-            "port_bytes_per_cycle": clusters.port_bytes_per_cycle,
-            "broadcast": clusters.broadcast,
-        },
-        "global_buffer": {
-            "size_bytes": chip.global_buffer.size_bytes,
-            "bytes_per_cycle": chip.global_bytes_per_cycle,
-            "fan_out": chip.global_buffer.fan_out,
-            "cache": chip.global_buffer.cache,
-        },
-        "hbm": {
-            "stacks": hbm.stacks,
-            "generation": hbm.generation,
-            "size_bytes": hbm.size_bytes,
-            "bandwidth_bytes_per_s": hbm.bandwidth_bytes_per_s,
-        },
-        "links": {
-            "bandwidth_bytes_per_s": chip.links.bandwidth_bytes_per_s,
-            "lane_bytes_per_s": chip.links.lane_bytes_per_s,
-        },
-        "built": {
-            "clusters": built.clusters[0],
-            "global_buffer_bytes": round(on_die(float(chip.global_buffer.size_bytes), built.global_buffer)),
-            "hbm_sites": round(on_die(float(hbm.stacks), built.hbm)),
-            "dies": built.dies,
-            "base_dies": built.base_dies,
-            "base_technology": built.base_technology,
-            "interfaces": built.interfaces,
-            "second_cache_bytes": built.second_cache_bytes,
-            "die_link_bytes_per_s": built.die_link_bytes_per_s,
-        },
-        "sustained_w": chip.sustained_w,
-        "cluster": chip.cluster,
-        "clock_basis": chip.clock_basis,
-        "published": chip.published,
-        "measured": chip.measured,
-        "formats": chip.formats,
-        "host_bytes_per_s": chip.host_bytes_per_s,
-    }
-    return {
-        "accelerator": accelerator,
-        "node": chip.process,
-        "base_node": chip.base_process,
-        "software_of": chip.software_of,
-    }
+CHIP = Format("phaze.chip/2", Chip, "an accelerator device as clusters of arrays")

@@ -2,42 +2,35 @@
 
 A cluster (SM, compute unit, tensor core) holds arrays of R x C multiply-accumulate units behind one port. A core is a
 cluster of one array whose port has no limit, beside vector units that stand alone. Every bandwidth is in one direction,
-for the whole device, in bytes per second, unless a field says otherwise.
+for the whole device, in bytes per second, unless a field says otherwise. Each part is a table of a chip's file
+(``phaze.chip/2``); what a file of cores states otherwise, or what follows from other tables, is a private attribute.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from phaze.documents import Bytes, Document, FlopPerSecond, Hertz, Mm2, Seconds, Share, Watts
-from phaze.errors import InputError
-from phaze.hardware.attention import known_family
-from phaze.hardware.calibration import Calibration, require_measured
-from phaze.hardware.keys import Text, Units
-from phaze.values import replace
+from phaze.documents import Bytes, BytesPerSecond, Document, Positive, Watts
+from phaze.hardware.keys import Name, Units
 
-ClockBasis = Literal["sourced", "derived", "recalled"]
 Interfaces = Literal["ga100", "aldebaran"]
 """The die photo whose HBM and link interfaces a maker's chips are priced by."""
 Pair = tuple[int, int]
 """Units on the die, units in use: real chips switch some off so that more of them can be sold."""
+UnitPair = Annotated[tuple[Units, Units], Field(strict=False)]
+Side = Annotated[int, Field(gt=0, le=65536)]
+Lanes = Annotated[int, Field(gt=0, le=2**24)]
+MemoryKind = Literal["scratchpad", "cache"]
 T = TypeVar("T", float, NDArray[np.float64])
 GIB = 2**30
 MULTICAST = 16
 """Clusters that one read reaches on a chip of cores, whose mapping shares reads among 16 cores each way."""
-
-
-def require_positive(where: str, **fields: float) -> None:
-    """Refuse a value whose named fields are not finite numbers above zero."""
-    for name, value in fields.items():
-        if not 0 < value < inf:
-            raise InputError(f"{where}.{name}", f"{value!r} is out of range", "it must be greater than 0")
 
 
 def on_die(in_use: T, pair: Pair) -> T:
@@ -56,32 +49,40 @@ def lane_feed_bytes_per_cycle(lanes: int) -> int:
     return 6 * lanes
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """The clusters in use: ``arrays`` of ``rows`` x ``columns`` in each, the operand buffer that feeds them, the port.
+def port_of(bytes_per_cycle: float, clusters: int) -> float:
+    """The port of a cluster where nothing is published: the least power of two that is its share of the buffer."""
+    port = 1.0
+    while port < bytes_per_cycle / clusters:
+        port *= 2.0
+    return port
 
-    ``broadcast``: arrays of a cluster share the operands they read. ``buffer_bytes_per_s``: of one cluster's operand
-    buffer; None: it feeds its arrays fully.
+
+class Clusters(Document):
+    """The clusters in use; without ``port`` each gets its share of the global buffer, rounded up to a power of two.
+
+    ``buffer_bytes_per_s``: of one cluster's operand buffer; None: it feeds its arrays fully.
     """
 
-    count: int
-    rows: int
-    columns: int
-    operand_bytes: int
-    arrays: int = 1
-    port_bytes_per_cycle: float = inf
-    broadcast: bool = False
-    buffer_bytes_per_s: float | None = None
+    count: Units
+    arrays: Units
+    rows: Side
+    columns: Side
+    lanes: Annotated[Lanes, Field(description="of one cluster")]
+    operand_bytes: Annotated[Bytes, Field(alias="operand_buffer", description="of one cluster")]
+    register_bytes: Annotated[Bytes, Field(alias="registers", description="of one cluster; half of them may hold sums")]
+    port: Annotated[Positive | None, Field(description="bytes a cycle, each way, of one cluster")] = None
+    broadcast: Annotated[bool, Field(description="arrays of a cluster share the operands they read")] = False
+    _port_bytes_per_cycle: float = inf
+    _buffer_bytes_per_s: float | None = None
 
-    def __post_init__(self) -> None:
-        require_positive(
-            "clusters",
-            count=self.count,
-            arrays=self.arrays,
-            rows=self.rows,
-            columns=self.columns,
-            operand_bytes=self.operand_bytes,
-        )
+    @property
+    def port_bytes_per_cycle(self) -> float:
+        """The port, stated or derived; without limit on a chip of cores."""
+        return self._port_bytes_per_cycle
+
+    @property
+    def buffer_bytes_per_s(self) -> float | None:
+        return self._buffer_bytes_per_s
 
     @property
     def macs(self) -> int:
@@ -104,28 +105,30 @@ class VectorUnits:
     register_bytes: int
     buffer_bytes_per_s: float | None = None
 
-    def __post_init__(self) -> None:
-        require_positive("vectors", count=self.count, lanes=self.lanes, register_bytes=self.register_bytes)
-
     def feed_bytes_per_s(self, clock_hz: float) -> float:
         """What one unit's registers deliver at a clock."""
         return self.buffer_bytes_per_s or lane_feed_bytes_per_cycle(self.lanes) * clock_hz
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalBuffer:
+class GlobalBuffer(Document):
     """The memory that all clusters share; one read reaches ``fan_out`` of them.
 
-    ``bandwidth_bytes_per_s`` is that at the rated clock. A ``cache`` carries tags and coherence beside the data.
+    ``bandwidth_bytes_per_s`` is that at the rated clock. A cache carries tags and coherence beside the data.
     """
 
-    size_bytes: int
-    bandwidth_bytes_per_s: float
-    cache: bool = False
-    fan_out: int = MULTICAST
+    size_bytes: Annotated[Bytes, Field(alias="size")]
+    width: Annotated[Positive, Field(description="bytes a cycle")]
+    fan_out: Annotated[Units, Field(description="clusters that one read reaches")] = 1
+    kind: MemoryKind = "scratchpad"
+    _bandwidth_bytes_per_s: float = 0.0
 
-    def __post_init__(self) -> None:
-        require_positive("global_buffer", size_bytes=self.size_bytes, bandwidth_bytes_per_s=self.bandwidth_bytes_per_s)
+    @property
+    def bandwidth_bytes_per_s(self) -> float:
+        return self._bandwidth_bytes_per_s
+
+    @property
+    def cache(self) -> bool:
+        return self.kind == "cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class Generation:
     usd: float
 
 
+Generations = Literal["hbm2", "hbm2e", "hbm3", "hbm3e"]
 GENERATIONS: Mapping[str, Generation] = MappingProxyType(
     {
         # Rates: 1024 bits at 2.0, 3.6, 6.4 and 9.6 Gb/s (JEDEC, recalled). Prices: one estimator page (legitlads.com)
@@ -149,113 +153,111 @@ GENERATIONS: Mapping[str, Generation] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Hbm:
-    """All stacks together; without stacks they are not stated, or it is another memory beside the package."""
-
-    size_bytes: int
-    bandwidth_bytes_per_s: float
-    stacks: int = 0
-    generation: str | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("hbm", size_bytes=self.size_bytes, bandwidth_bytes_per_s=self.bandwidth_bytes_per_s)
+def _bandwidth_of_stacks(stated: dict[str, Any]) -> float:
+    generation = stated.get("generation")
+    return 0.0 if generation is None else stated["stacks"] * GENERATIONS[generation].bandwidth_bytes_per_s
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
-    """The chip's own links to its neighbours, all together; ``lane_bytes_per_s``: of one SerDes lane, None: that of the
+def _size_of_stacks(stated: dict[str, Any]) -> int:
+    generation = stated.get("generation")
+    return 0 if generation is None else stated["stacks"] * GENERATIONS[generation].size_bytes
+
+
+class Hbm(Document):
+    """HBM; ``bandwidth`` and ``size`` of all stacks, where they are not the generation's, and with no stacks: DDR, GDDR
+    or LPDDR beside the package, whose interface has no area here, or stacks that are not stated."""
+
+    stacks: Annotated[int, Field(ge=0, le=64)]
+    generation: Generations | None = None
+    bandwidth_bytes_per_s: Annotated[BytesPerSecond, Field(alias="bandwidth")] = Field(
+        default_factory=_bandwidth_of_stacks
+    )
+    size_bytes: Annotated[Bytes, Field(alias="size")] = Field(default_factory=_size_of_stacks)
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Hbm":
+        if (self.stacks > 0) != (self.generation is not None):
+            raise ValueError("give a generation with stacks, and none without")
+        if not self.bandwidth_bytes_per_s or not self.size_bytes:
+            raise ValueError("without stacks give bandwidth and size")
+        return self
+
+
+class Links(Document):
+    """Links to other devices, all together, one way; ``lane`` is the rate of one SerDes lane, None: that of the
     technology."""
 
-    bandwidth_bytes_per_s: float
-    count: int = 1
-    lane_bytes_per_s: float | None = None
+    bandwidth_bytes_per_s: Annotated[BytesPerSecond, Field(alias="bandwidth")]
+    lane_bytes_per_s: Annotated[BytesPerSecond | None, Field(alias="lane")] = None
+    _count: int = 1
 
-    def __post_init__(self) -> None:
-        require_positive("links", count=self.count, bandwidth_bytes_per_s=self.bandwidth_bytes_per_s)
+    @property
+    def count(self) -> int:
+        return self._count
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What lies on the dies, spare parts included, as pairs (on the die, in use).
+class SiliconKeys(Document):
+    """What lies on the die(s): pairs [units on the die, units in use], where some are switched off."""
+
+    dies: Annotated[int, Field(gt=0, le=64)] = 1
+    global_buffer: UnitPair = (1, 1)
+    hbm: UnitPair = (1, 1)
+
+    @property
+    def units(self) -> tuple[str, Pair]:
+        """What its clusters or cores are called, and their pair."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _all_in_use_lie_on_the_die(self) -> Self:
+        pairs = (self.units, ("global_buffer", self.global_buffer), ("hbm", self.hbm))
+        for name, (on_die, in_use) in pairs:
+            if on_die < in_use:
+                raise ValueError(f"let {name} have at least as many units on the die as in use ({on_die} and {in_use})")
+        return self
+
+
+class Built(SiliconKeys):
+    """What lies on the dies, spare parts included: pairs [on the die, in use].
 
     Compute dies hold the clusters; with ``base_dies`` the global buffer and all interfaces lie on dies of
     ``base_technology`` below them. ``second_cache_bytes``: a cache on the compute dies beside the global buffer.
     ``die_link_bytes_per_s``: links between dies of the package that are SerDes too.
     """
 
-    clusters: Pair = (1, 1)
-    global_buffer: Pair = (1, 1)
-    hbm: Pair = (1, 1)
-    dies: int = 1
-    base_dies: int = 0
-    base_technology: str | None = None
+    clusters: UnitPair = (1, 1)
+    base_dies: Annotated[int, Field(ge=0, le=64)] = 0
+    base_technology: Name | None = None
     interfaces: Interfaces = "ga100"
-    second_cache_bytes: int = 0
-    die_link_bytes_per_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_positive("silicon", dies=self.dies)
-        for name in ("clusters", "global_buffer", "hbm"):
-            on_die, in_use = getattr(self, name)
-            if not 0 < in_use <= on_die:
-                seen = f"{on_die} built and {in_use} in use"
-                raise InputError(f"silicon.{name}", seen, "build at least as many as are in use")
-
-
-class Published(Document):
-    """The maker's own figures, or those of a die photo, to hold ours against."""
-
-    peak_flops: Annotated[FlopPerSecond | None, Field(alias="peak")] = None
-    die_mm2: Annotated[Mm2 | None, Field(alias="die")] = None
-    die_is_upper_bound: bool = False
-    tdp_w: Annotated[Watts | None, Field(alias="tdp")] = None
-    process: Text | None = None
-
-
-class ChipMeasurements(Document):
-    """What was measured, used by plans and never by a search: the rate of a long run of one product and its m, n, k,
-    else the clock, of which single products are priced at any rate; power; start-ups, shares of HBM, rows kept.
-
-    ``rate_fp8_flops``: the greatest in 8 bits. ``clock_hz``: held by single products, and in training where no rate is
-    stated. ``power_w``: the mean of a load that keeps the arrays busy. The rest as in
-    :mod:`phaze.hardware.calibration`.
-    """
-
-    rate_flops: Annotated[FlopPerSecond | None, Field(alias="rate")] = None
-    rate_shape: Annotated[Annotated[tuple[Units, Units, Units], Field(strict=False)] | None, Field(alias="shape")] = (
-        None
-    )
-    power_w: Annotated[Watts | None, Field(alias="power")] = None
-    clock_hz: Annotated[Hertz | None, Field(alias="clock")] = None
-    start_up_s: Annotated[Seconds | None, Field(alias="start_up")] = None
-    vector_start_up_s: Annotated[Seconds | None, Field(alias="vector_start_up")] = None
-    hbm_share: Share | None = None
-    vector_hbm_share: Share | None = None
-    kept_row_bytes: Annotated[Bytes | None, Field(alias="kept_row")] = None
-    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
-    rate_fp8_flops: Annotated[FlopPerSecond | None, Field(alias="rate_fp8")] = None
-
-    @model_validator(mode="after")
-    def _of_a_product(self) -> "ChipMeasurements":
-        if (self.rate_flops is None) != (self.rate_shape is None):
-            raise ValueError("give rate and shape together")
-        if self.rate_fp8_flops is not None and self.rate_flops is None:
-            raise ValueError("give rate with rate_fp8, which is relative to it")
-        for name in CALIBRATED:
-            require_measured("calibration", name, getattr(self, name))
-        if self.attention is not None:
-            known_family(self.attention, "measured.attention")
-        return self
+    second_cache_bytes: Annotated[Bytes, Field(alias="second_cache")] = 0
+    die_link_bytes_per_s: Annotated[BytesPerSecond, Field(alias="die_links")] = 0.0
 
     @property
-    def calibration(self) -> Calibration | None:
-        """Its shares and start-ups, None where none was measured: arrays have no share of their own here."""
-        gain = None if not self.rate_flops or not self.rate_fp8_flops else self.rate_fp8_flops / self.rate_flops
-        measured = {name: getattr(self, name) for name in (*CALIBRATED, "attention")}
-        calibration = replace(Calibration(), **measured, fp8_gain=gain)
-        return None if calibration == Calibration() else calibration
+    def units(self) -> tuple[str, Pair]:
+        return "clusters", self.clusters
+
+    @model_validator(mode="after")
+    def _a_process_of_base_dies(self) -> "Built":
+        if (self.base_dies > 0) != (self.base_technology is not None):
+            raise ValueError("give base_dies and base_technology together")
+        return self
 
 
-CALIBRATED = ("hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s", "kept_row_bytes")
-UNPUBLISHED, UNMEASURED, ALL_IN_USE = Published(), ChipMeasurements(), Built()
+class PowerLimit(Document):
+    """The power that the chip may draw for long; it sets the clock."""
+
+    sustained_w: Annotated[Watts, Field(alias="sustained")]
+
+
+class Host(Document):
+    """What joins the device to the memory of its host."""
+
+    bandwidth_bytes_per_s: Annotated[BytesPerSecond, Field(alias="bandwidth", description="one way, of one device")]
+
+
+def power_limit(sustained_w: float | None) -> PowerLimit | None:
+    """A limit that stands in no file."""
+    return None if sustained_w is None else PowerLimit.model_construct(sustained_w=sustained_w)
+
+
+ALL_IN_USE = Built()

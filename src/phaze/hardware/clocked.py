@@ -3,7 +3,7 @@
 A chip of clusters runs at the clock held; one without a process, or whose process does not set the clock, at the rated.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from phaze.hardware.area import Areas, areas_of, edge_areas, first_chip
 from phaze.hardware.chip import Chip
@@ -19,6 +19,7 @@ from phaze.hardware.power import (
     held_clocks,
     power_at,
 )
+from phaze.values import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,17 @@
-"""A chip of cores as one of clusters, a chip of clusters as one of cores, and a chip with single figures changed.
+"""A chip of cores as one of clusters, and a chip with single figures changed.
 
     clusters of T arrays and V vector units     N = gcd(T, V) of T / N arrays and V / N vector units each
-    port                                        the least power of two that is at least w / N       (:func:`port_of`)
+    port                                        the least power of two that is at least w / N       (``port_of``)
 
-N is V where V divides T, as on every GPU and TPU; the way back is exact then.
+N is V where V divides T, as on every GPU and TPU.
 """
 
-from dataclasses import replace
-from math import gcd, inf
+from math import gcd
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.chip_parts import GENERATIONS, MULTICAST, UNMEASURED, Clusters, Hbm, Links, VectorUnits
-
-
-def port_of(bytes_per_cycle: float, clusters: int) -> float:
-    """The port of a cluster where nothing is published: the least power of two that is its share of the buffer."""
-    port = 1.0
-    while port < bytes_per_cycle / clusters:
-        port *= 2.0
-    return port
+from phaze.hardware.chip_measurements import UNMEASURED
+from phaze.hardware.chip_parts import GENERATIONS, port_of, power_limit
+from phaze.values import replace
 
 
 def _generation_of(bandwidth_bytes_per_s: float, technology: str | None) -> tuple[int, str]:
@@ -37,14 +30,20 @@ def as_clusters(chip: Chip) -> Chip:
     stacks, generation = _generation_of(chip.hbm.bandwidth_bytes_per_s, chip.technology)
     return replace(
         chip,
-        clusters=Clusters(
-            count, cores.rows, cores.columns, arrays * cores.operand_bytes, arrays,
-            port_of(chip.global_bytes_per_cycle, count),
+        stated_hz=chip.clock_hz,
+        clusters=replace(
+            cores,
+            count=count,
+            arrays=arrays,
+            lanes=units * vectors.lanes,
+            operand_bytes=arrays * cores.operand_bytes,
+            register_bytes=units * vectors.register_bytes,
+            port_bytes_per_cycle=port_of(chip.global_bytes_per_cycle, count),
+            buffer_bytes_per_s=None,
         ),
-        vectors=VectorUnits(count, units * vectors.lanes, units * vectors.register_bytes),
-        global_buffer=replace(chip.global_buffer, fan_out=MULTICAST),
-        hbm=Hbm(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s, stacks, generation),
-        links=Links(chip.links.bandwidth_bytes_per_s),
+        vectors=None,
+        hbm=replace(chip.hbm, stacks=stacks, generation=generation),
+        links=replace(chip.links, count=1),
         built=replace(
             built,
             clusters=(round(count * built.clusters[0] / built.clusters[1]), count),
@@ -52,29 +51,8 @@ def as_clusters(chip: Chip) -> Chip:
         ),
         calibration=None,
         process=None,
-        sustained_w=chip.published.tdp_w,
-        rated_hz=chip.clock_hz,
-    )  # fmt: skip
-
-
-def as_cores(chip: Chip) -> Chip:
-    """The chip as the cores that it comes closest to, at the clock that it runs at: arrays that their buffers feed."""
-    if not chip.of_clusters:
-        return chip
-    clusters = chip.clusters
-    return replace(
-        chip,
-        clusters=Clusters(
-            chip.tensor_cores, clusters.rows, clusters.columns, clusters.operand_bytes // clusters.arrays
-        ),
-        global_buffer=replace(
-            chip.global_buffer, bandwidth_bytes_per_s=chip.global_bytes_per_s, fan_out=MULTICAST
-        ),
-        hbm=Hbm(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s),
-        links=replace(chip.links, lane_bytes_per_s=inf),
-        sustained_w=None,
-        rated_hz=None,
-    )  # fmt: skip
+        power=power_limit(chip.published.tdp_w),
+    )
 
 
 def without_measurements(chip: Chip) -> Chip:

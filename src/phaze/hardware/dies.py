@@ -13,10 +13,10 @@ from phaze.documents import Document, Format, Mm2, NonNegative
 from phaze.errors import InputError
 from phaze.hardware.bundled import preset_names, read
 from phaze.hardware.chip import Chip
-from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.clocked import chip_areas, full_rate_power
+from phaze.hardware.core_chip import CoreChip
 from phaze.hardware.keys import Name, Sources, Text
-from phaze.hardware.library import chip_of_file, load_core_chip
+from phaze.hardware.library import load_chip, with_technology
 
 Basis = Literal["fitted", "predicted", "shares fitted, total predicted"]
 Component = Literal["cores", "tensor_arrays", "global_buffer", "network", "hbm_interface", "link_interface", "other"]
@@ -24,24 +24,27 @@ CORES = ("tensor_arrays", "vector_units", "core_buffers")
 POWER_FITTED_ON = "a100-80gb"
 
 
-class DieFile(Document):
+class Die(Document):
     """A published die (``phaze.die/1``)."""
 
     schema_: Annotated[Literal["phaze.die/1"], Field(alias="schema")]
     name: Name
     title: Text
     basis: Basis
-    chip: Name | ChipFile
+    chip: Name | CoreChip
     total: Mm2
     total_is_upper_bound: bool = False
     components: dict[Component, NonNegative] = Field(default_factory=dict)
     sources: Sources = Field(default_factory=dict)
 
-    def value(self) -> Chip:
-        return chip_of_file(self.chip) if isinstance(self.chip, ChipFile) else load_core_chip(self.chip)
+    def device(self) -> Chip:
+        """The chip that it names or describes, with its technology."""
+        return (
+            with_technology(self.chip.chip()) if isinstance(self.chip, CoreChip) else load_chip(self.chip, form="cores")
+        )
 
 
-DIE = Format("phaze.die/1", DieFile, "a published die, to compare our area model with")
+DIE = Format("phaze.die/1", Die, "a published die, to compare our area model with")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class Comparison:
         return self.predicted / self.published - 1 if self.published else float("inf")
 
 
-def _compare_die(die: DieFile) -> list[Comparison]:
-    chip = die.value()
+def _compare_die(die: Die) -> list[Comparison]:
+    chip = die.device()
     areas = chip_areas(chip)
     if areas is None:
         raise InputError(f"{die.name}: chip", f"the chip '{chip.name}' names no technology", "choose one that does")
@@ -80,7 +83,7 @@ def _compare_die(die: DieFile) -> list[Comparison]:
 
 def compare_areas() -> list[Comparison]:
     """Every published die against the area model, component by component where published."""
-    dies = [read(DieFile, "dies", name) for name in preset_names("dies")]
+    dies = [read(Die, "dies", name) for name in preset_names("dies")]
     return [row for die in dies for row in _compare_die(die)]
 
 
@@ -88,7 +91,7 @@ def compare_powers() -> list[Comparison]:
     """The TDP estimate of every chip that names a technology and has a published power."""
     rows = []
     for name in preset_names("chips"):
-        chip = load_core_chip(name)
+        chip = load_chip(name, form="cores")
         if chip.technology is not None and chip.published.tdp_w is not None:
             ours = full_rate_power(chip).design_w
             basis = "fitted" if name == POWER_FITTED_ON else "predicted"

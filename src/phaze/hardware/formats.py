@@ -22,8 +22,11 @@ chip or stack does not have is refused.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
+from pydantic import Field
+
+from phaze.documents import Document
 from phaze.errors import InputError, unknown_name
 
 Precision = Literal["fp32", "bf16", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"]
@@ -88,6 +91,21 @@ RECIPES: Mapping[Precision, Recipe] = MappingProxyType(
 )
 Recipes = tuple[Precision, ...]
 Ratios = tuple[tuple[str, float], ...]
+Ratio = Annotated[float, Field(ge=1, le=64)]
+
+
+class FormatsTable(Document):
+    """How many times faster than in 16 bits the arrays are in a number format; without a key they have none."""
+
+    fp8: Ratio | None = None
+    mxfp8: Ratio | None = None
+    fp4: Ratio | None = None
+    fp32: Annotated[float, Field(ge=1 / 64, le=1)] | None = None
+
+    @property
+    def ratios(self) -> Ratios:
+        """Each format that the arrays have, and its ratio."""
+        return tuple((name, ratio) for name, ratio in self if ratio is not None)
 
 
 class NotPricedError(InputError):

@@ -2,19 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
-from phaze.hardware.bundled import bundled, preset_names, read
-from phaze.hardware.chip import Chip
-from phaze.hardware.chip_file import ChipFile
+from phaze.hardware.bundled import bundled, keys_of, preset_names, read
+from phaze.hardware.chip import CHIP, Chip
 from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.cluster import Cluster, links_words, same_links
-from phaze.hardware.cluster_chip_file import SCHEMA, ClusterChipFile
 from phaze.hardware.converted import as_clusters
+from phaze.hardware.core_chip import CoreChip
 from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.hardware.technology import load_node, load_technology, node_names
 from phaze.values import replace
@@ -23,6 +22,7 @@ CORES_FIRST = ("chips", "silicon/chips", "silicon/bases")
 """Where bundled chips lie: those of cores, those of clusters, and the plain ones that spaces vary."""
 CLUSTERS_FIRST = ("silicon/chips", "silicon/bases", "chips")
 """The order in which every command but a search of cores looks for a name."""
+Form = Literal["any", "cores", "clusters"]
 # A release: the stack's name, then year, month and perhaps a patch.
 DATED = re.compile(r"([a-z][a-z0-9-]*)-(\d{2}\.\d{2}(?:\.\d{1,2})?)")
 
@@ -37,63 +37,44 @@ def chip_names() -> tuple[str, ...]:
     return tuple(sorted({*preset_names("chips"), *cluster_chip_names()}))
 
 
-def read_chip(
+def chip_keys(
     text: str, reader: Reader = read_text, folders: Sequence[str] = CLUSTERS_FIRST
-) -> ClusterChipFile | ChipFile:
-    """The checked file of a chip, of either version, by preset name or path; of a name the first that ``folders``
-    have."""
-    if is_path(text):
-        raw, where = reader(text)
-        document: Mapping[str, Any] = documents.parse(raw, documents.notation_of(text, raw), where)
-    else:
-        folder = next((folder for folder in folders if text in preset_names(folder)), None)
-        if folder is None:
-            raise unknown_name("", "chip", text, chip_names())
-        where = f"presets/{folder}/{text}.toml"
-        document = bundled(where)
-    if document.get("schema") == SCHEMA:
-        return documents.check(ClusterChipFile, document, where)
-    return documents.check(ChipFile, document, where)
+) -> tuple[Mapping[str, Any], str]:
+    """The keys of a chip's file, of either version, by preset name or path, and where it lies; of a name the first that
+    ``folders`` have."""
+    folder = next((folder for folder in folders if text in preset_names(folder)), None)
+    if folder is None and not is_path(text):
+        raise unknown_name("", "chip", text, chip_names())
+    return keys_of(folder or "", text, reader)
 
 
-def changed_file(
-    file: ChipFile | ClusterChipFile, changes: Mapping[str, Any], where: str
-) -> ChipFile | ClusterChipFile:
-    """The file with other values, checked again; of a table only the keys that ``changes`` has, its count where a
-    number is given."""
-    raw = file.model_dump(by_alias=True)
+def changed_keys(keys: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a chip with other values; of a table only those that ``changes`` has, its count where a number is
+    given."""
+    changed = dict(keys)
     for key, value in changes.items():
-        before = raw.get(key)
-        keys = {"count": value} if isinstance(value, int) else value
-        raw[key] = {**before, **keys} if isinstance(before, dict) and isinstance(keys, Mapping) else value
-    return documents.check(type(file), raw, where)
+        before = changed.get(key)
+        inner = {"count": value} if isinstance(value, int) else value
+        merged = isinstance(before, Mapping) and isinstance(inner, Mapping)
+        changed[key] = {**before, **inner} if merged else value  # type: ignore[dict-item]
+    return changed
 
 
-def load_chip(text: str, reader: Reader = read_text) -> Chip:
-    """A chip of either version by preset name or path, with the technology that it names."""
-    return chip_of_file(read_chip(text, reader), reader)
+def stated_chip(keys: Mapping[str, Any], where: str) -> Chip:
+    """The chip that a file of either version states, at its rated clock; the process that it names is not read."""
+    if keys.get("schema") == CHIP.name:
+        return documents.check(Chip, keys, where)
+    return documents.check(CoreChip, keys, where).chip()
 
 
-def load_core_chip(text: str, reader: Reader = read_text) -> Chip:
-    """A chip by preset name or path, as one of cores where a preset of that name is bundled as such too."""
-    return chip_of_file(read_chip(text, reader, CORES_FIRST), reader)
+def chip_in(keys: Mapping[str, Any], where: str, reader: Reader = read_text) -> Chip:
+    """The chip of a file of either version, with the technology that it names and what was measured of it; of clusters
+    at the clock that it holds."""
+    return with_technology(stated_chip(keys, where), reader)
 
 
-def load_cluster_chip(text: str, reader: Reader = read_text) -> Chip:
-    """A chip by preset name or path as a chip of clusters; one of cores becomes clusters."""
-    file = read_chip(text, reader)
-    if isinstance(file, ClusterChipFile):
-        return chip_of_file(file, reader)
-    chip = as_clusters(file.value())
-    name = chip.technology
-    known = name is not None and (is_path(name) or name in node_names())
-    return at_held_clock(replace(chip, process=load_node(name, reader))) if name is not None and known else chip
-
-
-def chip_of_file(file: ChipFile | ClusterChipFile, reader: Reader = read_text) -> Chip:
-    """The chip of a checked file of either version, with the technology that it names and what was measured of it; of
-    clusters at the clock that it holds."""
-    chip = file.value()
+def with_technology(chip: Chip, reader: Reader = read_text) -> Chip:
+    """A chip with the technology that it names, of clusters at the clock that it holds."""
     if not chip.of_clusters:
         return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
     chip = with_nodes(chip, reader)
@@ -101,6 +82,19 @@ def chip_of_file(file: ChipFile | ClusterChipFile, reader: Reader = read_text) -
     if refused is not None:
         raise InputError(f"{chip.name}: power.sustained", refused, "allow more power or make it smaller")
     return at_held_clock(chip)
+
+
+def load_chip(text: str, reader: Reader = read_text, form: Form = "any") -> Chip:
+    """A chip of either version by preset name or path, with the technology that it names; of cores where a preset of
+    that name is bundled as such too, or as clusters, where it is to be priced beside such chips."""
+    keys, where = chip_keys(text, reader, CORES_FIRST if form == "cores" else CLUSTERS_FIRST)
+    if form != "clusters" or keys.get("schema") == CHIP.name:
+        return chip_in(keys, where, reader)
+    chip = as_clusters(stated_chip(keys, where))
+    name = chip.technology
+    if name is None or not (is_path(name) or name in node_names()):
+        return chip
+    return at_held_clock(replace(chip, process=load_node(name, reader)))
 
 
 def with_nodes(chip: Chip, reader: Reader = read_text) -> Chip:

@@ -15,7 +15,7 @@ not measured at least 20 %, for most of a space was never built.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from phaze.errors import InputError, unknown_name
@@ -25,6 +25,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.converted import without_measurements
 from phaze.hardware.provenance import chip_provenance
 from phaze.search.task import ModelTask, SearchJob
+from phaze.values import replace
 
 Common = Literal["space", "baseline", "own", "datasheet", "ideal"]
 COMMON: tuple[Common, ...] = get_args(Common)

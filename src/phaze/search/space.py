@@ -34,7 +34,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import on_die
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.columns import ChipColumns
-from phaze.hardware.library import load_cluster_chip, load_core_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.technology import Technology
 from phaze.search.axes import real_points, whole_points
 from phaze.search.space_file import ClusterKeepTable, ClusterSpaceFile, KeepTable, SpaceFile
@@ -146,7 +146,7 @@ class Space:
 
     def chip_named(self, text: str, reader: Reader = read_text) -> Chip:
         """Another chip by name or path, priced as this space's chips are."""
-        return load_cluster_chip(text, reader) if self.of_clusters else load_core_chip(text, reader)
+        return load_chip(text, reader, "clusters" if self.of_clusters else "cores")
 
     def axis_points(self) -> dict[str, NDArray[Any]]:
         """The distinct values of each axis, ascending, in the order of the axes."""

@@ -3,17 +3,17 @@
 A name has counts and shapes, and every other axis along which chips differ.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.hardware.chip import Chip
-from phaze.hardware.chip_parts import Built, Clusters, VectorUnits
+from phaze.hardware.chip_parts import ALL_IN_USE, VectorUnits, power_limit
 from phaze.hardware.columns import ChipColumns
 from phaze.search.space import Space
 from phaze.units import Unit
+from phaze.values import replace
 
 Row = tuple[str, NDArray[Any], Unit | None]
 # The axes of a space of chips of cores, and the columns that hold them; all but rates are whole numbers.
@@ -138,17 +138,26 @@ def chip_at(space: Space, chips: ChipColumns, index: int, number: int, hbm_bytes
         return float(column[index])
 
     clock_hz, count, stacks = real(chips.clock_hz), whole(chips.clusters), whole(chips.stacks)
+    lanes, register_bytes = whole(chips.lanes), whole(chips.register_bytes)
     return replace(
         base,
         name=(cluster_name if of_clusters else core_name)(space, chips, index),
         title=f"chip {number} of the space {space.name}",
+        stated_hz=clock_hz,
         clock_hz=clock_hz,
-        rated_hz=clock_hz if of_clusters else None,
-        clusters=Clusters(
-            count, whole(chips.rows), whole(chips.columns), whole(chips.operand_bytes), whole(chips.arrays),
-            real(chips.port), base.clusters.broadcast,
+        clusters=replace(
+            base.clusters,
+            count=count,
+            arrays=whole(chips.arrays),
+            rows=whole(chips.rows),
+            columns=whole(chips.columns),
+            lanes=lanes,
+            operand_bytes=whole(chips.operand_bytes),
+            register_bytes=register_bytes,
+            port_bytes_per_cycle=real(chips.port),
+            buffer_bytes_per_s=None,
         ),
-        vectors=VectorUnits(whole(chips.vectors), whole(chips.lanes), whole(chips.register_bytes)),
+        vectors=None if of_clusters else VectorUnits(whole(chips.vectors), lanes, register_bytes),
         global_buffer=replace(
             base.global_buffer,
             size_bytes=whole(chips.global_bytes),
@@ -161,7 +170,7 @@ def chip_at(space: Space, chips: ChipColumns, index: int, number: int, hbm_bytes
             bandwidth_bytes_per_s=real(chips.hbm_bytes_per_s),
         ),
         links=replace(base.links, bandwidth_bytes_per_s=real(chips.link_bytes_per_s)),
-        built=Built((whole(chips.built), count)) if of_clusters else base.built,
+        built=replace(ALL_IN_USE, clusters=(whole(chips.built), count)) if of_clusters else base.built,
         process=space.technology,
-        sustained_w=space.keep.sustained_power if of_clusters else None,
-    )  # fmt: skip
+        power=power_limit(space.keep.sustained_power) if of_clusters else None,
+    )

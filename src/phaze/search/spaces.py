@@ -1,6 +1,5 @@
 """Spaces by name or path, bundled ones among them, with the chips and the technology that they name."""
 
-from dataclasses import replace
 from importlib.resources import files
 
 from phaze import documents
@@ -9,10 +8,11 @@ from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
 from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.converted import as_clusters, without_measurements
-from phaze.hardware.library import load_core_chip, read_chip
+from phaze.hardware.library import chip_keys, load_chip, stated_chip
 from phaze.hardware.technology import load_node
 from phaze.search.space import Space
 from phaze.search.space_file import CLUSTERS, ClusterSpaceFile, SpaceFile
+from phaze.values import replace
 
 FOLDERS = (("phaze.search", "presets/spaces"), ("phaze.hardware", "presets/silicon/spaces"))
 """Where spaces are bundled: those of chips of cores, and of clusters."""
@@ -55,8 +55,8 @@ def space_of(file: SpaceFile | ClusterSpaceFile, reader: Reader = read_text) -> 
 
 
 def _of_cores(file: SpaceFile, reader: Reader) -> Space:
-    base = load_core_chip(file.base, reader)
-    area_chip = None if file.keep.area_of is None else load_core_chip(file.keep.area_of, reader)
+    base = load_chip(file.base, reader, form="cores")
+    area_chip = None if file.keep.area_of is None else load_chip(file.keep.area_of, reader, form="cores")
     for key, chip in (("base", base), ("keep.area_of", area_chip)):
         if chip is not None and chip.of_clusters:
             seen = f"'{chip.name}' is a chip of clusters, whose spaces are phaze.space/2"
@@ -68,7 +68,7 @@ def _of_cores(file: SpaceFile, reader: Reader) -> Space:
 
 def _of_clusters(file: ClusterSpaceFile, reader: Reader) -> Space:
     # What was measured of a base is not of the chips that vary it.
-    base = without_measurements(as_clusters(read_chip(file.base, reader).value()))
+    base = without_measurements(as_clusters(stated_chip(*chip_keys(file.base, reader))))
     if base.technology is None:
         raise _unnamed(file)
     if base.built.dies > 1 or base.built.base_dies:

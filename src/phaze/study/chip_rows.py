@@ -18,12 +18,14 @@ from phaze.documents import require_printable
 from phaze.errors import InputError, unknown_name
 from phaze.files import read_text
 from phaze.hardware.chip import Chip
-from phaze.hardware.library import read_chip
+from phaze.hardware.library import chip_keys
 from phaze.hardware.write import toml_text
 from phaze.search.compare import GivenPlan
 from phaze.search.task import SearchJob
 
 PLAN = ("model", "tensor", "pipeline", "microbatch")
+OPTIONAL_TABLES = frozenset({"calibration", "formats", "host", "measured", "power", "published", "silicon"})
+"""Tables that a chip's file may leave out, and a row then begins."""
 NAMED = ("name", "chip", *PLAN)
 MOST_ROWS = 1000
 """Each is a chip on which every model is placed."""
@@ -107,7 +109,7 @@ def _changed(raw: dict[str, Any], row: ChipRow) -> dict[str, Any]:
         *tables, last = key.split(".")
         table = raw
         for name in tables:
-            inner = table.get(name)
+            inner = table.get(name, {} if name in OPTIONAL_TABLES else None)
             if not isinstance(inner, dict):
                 raise InputError(
                     f"{row.where}: {key}", f"the chip {row.chip} has no table '{name}'", "see phaze schema"
@@ -121,19 +123,10 @@ def chip_of_row(row: ChipRow, job: SearchJob) -> Chip:
     """The chip of a row, priced as the chips of the study's space are."""
     if not row.changes and row.name == row.chip:
         return job.space.chip_named(row.chip)
-    raw = _changed(_without_empty(read_chip(row.chip).model_dump(by_alias=True)), row)
-    text = toml_text(raw)
+    keys, _ = chip_keys(row.chip)
+    text = toml_text(_changed(dict(keys), row))
 
     def reader(path: str) -> tuple[str, str]:
         return (text, row.where) if path == "row.toml" else read_text(path)
 
     return job.space.chip_named("row.toml", reader)
-
-
-def _without_empty(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A file's values without those that are not there."""
-    return {
-        key: _without_empty(value) if isinstance(value, Mapping) else value
-        for key, value in raw.items()
-        if value is not None
-    }

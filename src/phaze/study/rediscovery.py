@@ -11,14 +11,14 @@ real ones are as published. A ratio far above 1 says that the model lets somethi
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.converted import without_measurements
-from phaze.hardware.library import load_cluster_chip
+from phaze.hardware.library import load_chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
@@ -28,6 +28,7 @@ from phaze.search.space import Space
 from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob, tasks_for
 from phaze.study.load import job_of, study_of
+from phaze.values import replace
 
 CHIPS = ("a100-80gb", "h100", "tpu-v4")
 MODELS = ("llama3-8b", "llama3-70b", "gpt3-175b")
@@ -109,7 +110,7 @@ def _process(chip: Chip) -> str:
 
 def rediscovered(name: str, model: str) -> Rediscovered:
     """One row: a certified search within the chip's budget."""
-    chip = without_measurements(load_cluster_chip(name))
+    chip = without_measurements(load_chip(name))
     space = space_within(chip)
     job = _job(chip, model, space)
     state = search(job, scale_for(job))

@@ -20,10 +20,8 @@ from phaze.graph.zoo import entry_of
 from phaze.hardware.area import RETICLE_MM, most_stacks
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import estimates_of
-from phaze.hardware.chip_file import ChipFile
 from phaze.hardware.clocked import die_mm2
-from phaze.hardware.cluster_chip_file import ClusterChipFile
-from phaze.hardware.library import chip_of_file, load_core_chip, read_chip
+from phaze.hardware.library import chip_in, chip_keys, load_chip, stated_chip
 from phaze.hardware.technology import node_names
 from phaze.search.space import SPARES
 from phaze.search.space_file import ClusterSpaceFile
@@ -76,7 +74,7 @@ class Goal:
 
     def values(self) -> dict[str, object]:
         """What the texts have places for."""
-        base = load_core_chip(self.of_node.base)
+        base = load_chip(self.of_node.base, form="cores")
         return {
             "name": self.name,
             "node": self.node,
@@ -98,8 +96,8 @@ def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
     """A chip with so many cores or clusters, as text and as a value; an InputError where its limit holds no clock."""
     if goal.node not in node_names():
         text = CHIP.format(**goal.values(), cores=cores, file=file)
-        return text, chip_of_file(documents.check(ChipFile, tomllib.loads(text), "a new chip"))
-    base = read_chip(goal.of_node.base).value()
+        return text, chip_in(tomllib.loads(text), "a new chip")
+    base = stated_chip(*chip_keys(goal.of_node.base))
     # With edge for one stack too few there is one: the die is then larger than the goal, and nothing fits.
     stacks = max(1, min(base.hbm.stacks, most_stacks(goal.area_mm2)))
     text = CLUSTERED_CHIP.format(
@@ -111,7 +109,7 @@ def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
         clock=f"{base.clock_hz / 1e9:g} GHz",
         file=file,
     )
-    return text, chip_of_file(documents.check(ClusterChipFile, tomllib.loads(text), "a new chip"))
+    return text, chip_in(tomllib.loads(text), "a new chip")
 
 
 def _takes(chip: Chip) -> tuple[float, float]:

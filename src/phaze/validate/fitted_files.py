@@ -12,9 +12,9 @@ from typing import Any
 from phaze.evaluate.run_file import RunJob
 from phaze.files import folder_for, is_path, write_whole
 from phaze.hardware.bundled import read
-from phaze.hardware.chip_file import ChipFile
+from phaze.hardware.chip import CHIP
 from phaze.hardware.cluster import Cluster
-from phaze.hardware.library import load_stack, read_chip
+from phaze.hardware.library import chip_keys, load_stack
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted
 
@@ -54,15 +54,14 @@ def _said(source: str, one: Fitted) -> str:
 
 
 def _chip(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:
-    file = read_chip(str(run["chip"]))
-    raw = file.model_dump(by_alias=True)
-    table = "calibration" if isinstance(file, ChipFile) else "measured"
-    values = {key: value for key, value in (raw.get(table) or {}).items() if value is not None}
-    sources = dict(raw["sources"])
+    keys, _ = chip_keys(str(run["chip"]))
+    table = "measured" if keys["schema"] == CHIP.name else "calibration"
+    values = dict(keys.get(table, {}))
+    sources = dict(keys.get("sources", {}))
     for one in own:
         values[one.key] = one.value
         sources[f"{table}.{one.key}"] = _said(source, one)
-    return {**raw, "name": _named(file.name), table: values, "sources": sources}
+    return {**keys, "name": _named(keys["name"]), table: values, "sources": sources}
 
 
 def _cluster(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from phaze.hardware.bundled import read
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import at_held_clock, chip_areas, clocked, refusal
-from phaze.hardware.dies import DieFile
-from phaze.hardware.library import cluster_chip_names, read_chip, with_nodes
+from phaze.hardware.dies import Die
+from phaze.hardware.library import chip_keys, cluster_chip_names, stated_chip, with_nodes
 from phaze.hardware.power import product_power_at
 
 Figure = Literal["area", "power", "rate"]
@@ -121,7 +121,7 @@ def chip_rows(chip: Chip) -> Iterator[SiliconRow]:
 
 
 def _parts(areas: Areas[float], die: str, name: str) -> Iterator[SiliconRow]:
-    published = read(DieFile, "dies", die).components
+    published = read(Die, "dies", die).components
     ours = areas.by_part()
     for component, parts in PARTS:
         fitted = die == "ga100" or (die, component) in FITTED_PARTS
@@ -143,7 +143,7 @@ class SiliconCheck:
 def check_silicon() -> SiliconCheck:
     """All bundled chips of clusters."""
     # As they are read: one that its limit would refuse is shown as refused.
-    chips = tuple(at_held_clock(with_nodes(read_chip(name).value())) for name in cluster_chip_names())
+    chips = tuple(at_held_clock(with_nodes(stated_chip(*chip_keys(name)))) for name in cluster_chip_names())
     rows = [row for chip in chips for row in chip_rows(chip)]
     areas = {chip.name: chip_areas(chip) for chip in chips}
     for die, name in PHOTOS:
