@@ -225,7 +225,8 @@ class Built(SiliconKeys):
     ``die_link_bytes_per_s``: links between dies of the package that are SerDes too.
     """
 
-    clusters: UnitPair = (1, 1)
+    # Those in use are all, where the file says nothing else (:class:`phaze.hardware.chip.Chip`).
+    clusters: UnitPair = Field(default_factory=lambda: (1, 1))
     base_dies: Annotated[int, Field(ge=0, le=64)] = 0
     base_technology: Name | None = None
     interfaces: Interfaces = "ga100"
