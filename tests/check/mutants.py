@@ -265,7 +265,6 @@ MUTANTS = (
         "return self.modes\n        return tuple(mode",
         (PLACEMENTS,),
     ),
-    Mutant("plan_classes.py", "fewest = 1 if self.job.stack.flat", "fewest = 2 if self.job.stack.flat", (PLACEMENTS,)),
     Mutant(
         "plan_classes.py",
         "stages = [[call] for call in sources] if row.stages > 1 else",

@@ -108,10 +108,10 @@ def least_chips(grid: Grid, low: Integers, high: Integers) -> Chips:
     """The low corners with the least network of their boxes, with their areas."""
     bottom, top = grid.corner(low), grid.corner(high)
     bottom = replace(bottom, global_width=bottom.global_width * (bottom.clock / top.clock))
-    if grid.made.ports:
-        spread = bottom.global_width * (1 + 1 / grid.made.spare_every) / grid.made.built(bottom.clusters)
-        narrow = np.maximum(port_of(bottom.global_width, top.clusters), spread)
-        bottom = replace(bottom, port=np.minimum(narrow, bottom.port))
+    spread = bottom.global_width * (1 + 1 / grid.made.spare_every) / grid.made.built(bottom.clusters)
+    narrow = np.maximum(port_of(bottom.global_width, top.clusters), spread)
+    limited = np.isfinite(bottom.port)
+    bottom = replace(bottom, port=np.where(limited, np.minimum(narrow, bottom.port), np.inf))
     return replace(bottom, area=areas_of(bottom, grid.made).total * LEAST)
 
 
@@ -131,12 +131,11 @@ def _most(grid: Grid, bottom: Chips, top: Chips) -> tuple[Floats, Floats]:
 
 
 def _small(grid: Grid, bottom: Chips, top: Chips) -> Flags:
-    """Boxes whose chips are all smaller than they may be."""
-    if grid.made.ports:
-        return np.zeros(len(top), bool)
+    """Boxes whose chips are all smaller than they may be; never those of ports, whose widths do not rise."""
     widest = replace(top, global_width=top.global_width * (top.clock / bottom.clock))
     area = areas_of(widest, grid.made).total
-    return (area * MOST < grid.limits.least_share * grid.limits.most_area) & ~grid.limits.single(bottom)
+    small = area * MOST < grid.limits.least_share * grid.limits.most_area
+    return small & np.isinf(top.port) & ~grid.limits.single(bottom)
 
 
 def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Flags]]:
@@ -154,10 +153,9 @@ def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Fl
         beyond["power"] = np.maximum(drawn.product_w, drawn.vector_w) > watts
         beyond["power"] |= (clock < LEAST_SHARE * rated) | (drawn.power().watts(bottom.clock) > limits.most_w * MOST)
     beyond["price"] = limits.usd(bottom, 0.0) > limits.most_usd * MOST
-    ports = top.port
-    if grid.made.ports:
-        ports = np.maximum(2.0 * top.global_width, top.clusters)
-        ports = np.minimum(ports, top.clusters * port_of(top.global_width, bottom.clusters))
+    ports = np.maximum(2.0 * top.global_width, top.clusters)
+    ports = np.minimum(ports, top.clusters * port_of(top.global_width, bottom.clusters))
+    ports = np.where(np.isinf(top.port), np.inf, ports)
     corner = {column.name: getattr(top, column.name) for column in fields(top)} | {"clock": clock, "area": bottom.area}
     return Boxes(
         **corner, low_rows=bottom.rows, low_columns=bottom.columns, low_clusters=bottom.clusters,

@@ -61,6 +61,11 @@ class Chips:
         return bool(np.isinf(self.port).all())
 
     @property
+    def wired_port(self) -> Floats:
+        """Bytes a cycle of a port that has a limit, 0 where it has none."""
+        return np.where(np.isinf(self.port), 0.0, self.port)
+
+    @property
     def macs(self) -> Floats:
         """Multiply-accumulate units of a cluster."""
         return self.arrays * self.rows * self.columns

@@ -139,9 +139,11 @@ class Limits:
         return most
 
 
-def limits_of(keep: Mapping[str, Any], made: Technology, most_area: float, terms: Mapping[str, Any]) -> Limits:
-    """The rules that a space states."""
-    known_keys(keep, KEEP_CLUSTERS if made.ports else KEEP, "keep")
+def limits_of(
+    keep: Mapping[str, Any], keys: frozenset[str], made: Technology, most_area: float, terms: Mapping[str, Any]
+) -> Limits:
+    """The rules that a space states, which may have these keys."""
+    known_keys(keep, keys, "keep")
 
     def most(name: str) -> float:
         return np.inf if keep.get(name) is None else positive(keep[name], f"keep.{name}")
@@ -152,8 +154,8 @@ def limits_of(keep: Mapping[str, Any], made: Technology, most_area: float, terms
         most_area=most_area,
         least_share=number(keep["least_share"], "keep.least_share", 0, 1),
         single_core=keep.get("smaller_with_one_core") is True,
-        sustained_w=positive(keep["sustained_power"], "keep.sustained_power") if made.ports else np.inf,
+        sustained_w=most("sustained_power"),
         most_w=most("most_power"),
-        most_w_per_mm2=positive(keep["most_w_per_mm2"], "keep.most_w_per_mm2") if made.ports else np.inf,
+        most_w_per_mm2=most("most_w_per_mm2"),
         most_usd=most("most_usd"),
     )

@@ -1,7 +1,7 @@
 """Area, power and the clock held, of chips and of boxes of them (docs/silicon.md, docs/technology.md).
 
     area    clusters built + vector units built + global buffer + HBM, links and uncore + network
-    network coefficient x ports of the clusters built x sqrt(all else); without ports x width of the global buffer
+    network coefficients x ports of the clusters built x sqrt(all else), and x width of the global buffer
     watts   of a large product and of a vector operator, the greater: leakage, stacks, links and HBM whatever the clock,
             and joules of a cycle x clock x volts squared                                               (:class:`Power`)
     held    the greatest clock, by 50 halvings, at which that is within a limit                     (:func:`held_clock`)
@@ -48,21 +48,20 @@ def areas_of(chips: Chips, made: Technology) -> Areas:
     clusters = built * cluster + made.built(chips.vector_units) * vector_unit
     interfaces = chips.hbm_stacks * made.stack_mm2 + chips.hbm_bandwidth * made.hbm_mm2 + chips.links * made.link_mm2
     rest = clusters + made.shared_mm2(made.shared_built * chips.global_buffer) + interfaces + made.uncore_mm2
-    wires = built * chips.port * np.sqrt(rest) if made.ports else chips.global_width
-    return Areas(clusters, rest + made.network_mm2 * wires)
+    ports = built * chips.wired_port * np.sqrt(rest)
+    return Areas(clusters, rest + made.port_mm2 * ports + made.width_mm2 * chips.global_width)
 
 
 def edges_of(chips: Chips, made: Technology) -> Floats:
     """Bytes a cycle at the edges of a cluster's arrays, arranged as they need least."""
-    if not made.ports:
-        return 2.0 * chips.rows + 6.0 * chips.columns
+    rows, columns = made.row_edge * chips.rows, made.column_edge * chips.columns
     if not made.broadcast:
-        return OPERAND * chips.arrays * (chips.rows + chips.columns)
+        return chips.arrays * (rows + columns)
     least = np.full(len(chips), np.inf)
     for across in range(1, int(chips.arrays.max(initial=0.0)) + 1):
         there = chips.arrays % across == 0
-        least = np.where(there, np.minimum(least, chips.arrays // across * chips.rows + across * chips.columns), least)
-    return OPERAND * least
+        least = np.where(there, np.minimum(least, chips.arrays // across * rows + across * columns), least)
+    return least
 
 
 def volts_of(clock: Floats, made: Technology) -> Floats:
@@ -142,17 +141,16 @@ def drawn_of(low: Chips, high: Chips, made: Technology) -> Drawn:
     joules, macs = joules_of(low, made), low.macs
     idle = made.leakage_w_per_mm2 * low.area + low.hbm_stacks * made.stack_w + low.links * made.link_j
     product_w = idle + made.hbm_activity * low.hbm_bandwidth * made.hbm_j
-    if made.ports:
-        tile = np.maximum(high.sums / 8.0, macs)
-        widest = np.maximum(low.global_width, low.clusters * port_of(low.global_width, high.clusters))
-        delivered = np.minimum(widest, low.clusters * 4.0 * macs / np.sqrt(tile))
-        sharing = np.minimum(MOST_SHARING, np.sqrt(np.minimum(float(made.fan_out), high.clusters)))
-        product_j = np.minimum(low.global_width, delivered / sharing) * joules.shared + delivered * joules.across
-        vector_w = idle + low.hbm_bandwidth * (made.hbm_j + joules.shared + joules.across)
-        vector_j = np.zeros(len(low))
-    else:
-        product_j = vector_j = low.global_width * joules.shared
-        vector_w = product_w
+    busy = made.width_busy * low.global_width
+    tile = np.maximum(high.sums / 8.0, macs)
+    widest = np.maximum(low.global_width, low.clusters * port_of(low.global_width, high.clusters))
+    delivered = np.minimum(widest, low.clusters * 4.0 * macs / np.sqrt(tile))
+    sharing = np.sqrt(np.maximum(1.0, np.minimum(float(made.fan_out), high.clusters)))
+    read = np.minimum(low.global_width, delivered / np.minimum(MOST_SHARING, sharing))
+    product_j = np.maximum(busy, read) * joules.shared + delivered * joules.across
+    moved = made.vector_moves * (joules.shared + joules.across)
+    vector_w = idle + low.hbm_bandwidth * (made.hbm_j + moved)
+    vector_j = busy * joules.shared
     return Drawn(
         made=made,
         product_w=product_w,

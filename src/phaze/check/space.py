@@ -5,7 +5,7 @@ Of phaze.space/1 some fields follow from others: tied ones, and buffers of cores
 chip. Of phaze.space/2 the port of a cluster follows from the width of the global buffer, and HBM from its stacks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from math import prod
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chips import Chips, alone, cluster_chips, core_chips, core_fields
-from .limits import Limits, limits_of
+from .limits import KEEP, KEEP_CLUSTERS, Limits, limits_of
 from .reading import cover, listed, number, only, positive, require
 from .silicon import areas_of, port_of
 from .technology import Technology, known_keys, process_of, technology_of
@@ -51,13 +51,16 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A space as axes: values by name, ascending, and what its chips are made from and may have."""
+    """A space as axes: values by name, ascending, and what its chips are made from and may have; ``named``: the fields
+    that name a chip, ``chips_of``: chips from their values."""
 
     axes: dict[str, Floats]
     tied: Mapping[str, str]
     buffers: Mapping[str, Any] | None
     fixed: Mapping[str, float]
     limits: Limits
+    named: tuple[str, ...]
+    chips_of: Callable[[dict[str, Floats], Technology], Chips]
 
     @property
     def made(self) -> Technology:
@@ -89,13 +92,7 @@ class Grid:
 
     def corner(self, index: Integers) -> Chips:
         """The combinations of places [chips, axes], at the rated clock and without their areas."""
-        values = self.stated(index)
-        if not self.made.ports:
-            return core_chips(values)
-        values["port"] = port_of(values["global_width"], values["clusters"])
-        values["hbm_bandwidth"] = values["hbm_stacks"] * self.made.stack_rate
-        values["clock"] = np.full(len(index), self.made.clock_hz)
-        return cluster_chips(values)
+        return self.chips_of(self.stated(index), self.made)
 
     def numbered(self, start: int, end: int) -> Integers:
         """The places of combinations by their numbers."""
@@ -125,23 +122,48 @@ def _budget_of(space: Mapping[str, Any]) -> float:
     return float(areas_of(core_chips(alone(core_fields(chip))), process_of(chip, space["base"]["process"])).total[0])
 
 
-def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
-    """A space of either schema, with the terms of ownership that prices depend on."""
-    cover("axes" in space, "a space without axes")
-    made = technology_of(space["base"])
-    limits = limits_of(space["keep"], made, _budget_of(space), terms)
-    if made.ports:
-        known_keys(space, KEYS, "space")
-        axes = _axes_of(space, CLUSTER_AXES)
-        require(list(space["axes"]) == list(CLUSTER_AXES), f"axes: they are not {', '.join(CLUSTER_AXES)}")
-        return Grid(axes, {}, None, {}, limits)
+def _chips_of_cores(values: dict[str, Floats], made: Technology) -> Chips:
+    """Chips by the fields of phaze.space/1."""
+    return core_chips(values)
+
+
+def _chips_of_clusters(values: dict[str, Floats], made: Technology) -> Chips:
+    """Chips by the fields of phaze.space/2, with what follows from them."""
+    port = port_of(values["global_width"], values["clusters"])
+    hbm_bandwidth = values["hbm_stacks"] * made.stack_rate
+    clock = np.full(len(port), made.clock_hz)
+    return cluster_chips({**values, "port": port, "hbm_bandwidth": hbm_bandwidth, "clock": clock})
+
+
+def _grid_of_clusters(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
+    """A phaze.space/2."""
+    known_keys(space, KEYS, "space")
+    axes, made = _axes_of(space, CLUSTER_AXES), technology_of(space["base"])
+    require(list(space["axes"]) == list(CLUSTER_AXES), f"axes: they are not {', '.join(CLUSTER_AXES)}")
+    for key in ("sustained_power", "most_w_per_mm2"):
+        positive(space["keep"][key], f"keep.{key}")
+    limits = limits_of(space["keep"], KEEP_CLUSTERS, made, _budget_of(space), terms)
+    return Grid(axes, {}, None, {}, limits, CLUSTER_AXES, _chips_of_clusters)
+
+
+def _grid_of_cores(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
+    """A phaze.space/1."""
     known_keys(space, KEYS | {"tied", "core_buffers"}, "space")
-    axes, tied = _axes_of(space, AXES), dict(space["tied"])
+    axes, tied, made = _axes_of(space, AXES), dict(space["tied"]), technology_of(space["base"])
     cover("links" not in axes, "links as an axis")
     require(set(tied.items()) <= TIES and not set(tied) & set(axes), "tied: not one of the two ties that there are")
     require(set(AXES[:6]) <= set(axes) | set(tied), "axes: one of the six that every space has is missing")
     base = core_fields(space["base"])
-    return Grid(axes, tied, space["core_buffers"], {name: base[name] for name in AXES[8:]}, limits)
+    fixed = {name: base[name] for name in AXES[8:]}
+    limits = limits_of(space["keep"], KEEP, made, _budget_of(space), terms)
+    return Grid(axes, tied, space["core_buffers"], fixed, limits, AXES, _chips_of_cores)
+
+
+def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
+    """A space of either schema, with the terms of ownership that prices depend on."""
+    cover("axes" in space, "a space without axes")
+    read = _grid_of_cores if space["base"].get("clusters") is None else _grid_of_clusters
+    return read(space, terms)
 
 
 def space_of(grid: Grid, memories: Sequence[int]) -> Space:
@@ -161,7 +183,7 @@ def space_of(grid: Grid, memories: Sequence[int]) -> Space:
 def chip_named(grid: Grid, memories: Sequence[int], stated: Any) -> Space:
     """The one chip that an answer names by its fields."""
     require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
-    named = only(stated, "answer.chip", CLUSTER_AXES if grid.made.ports else AXES)
+    named = only(stated, "answer.chip", grid.named)
     places = []
     for name, axis in grid.axes.items():
         place = np.flatnonzero(axis == positive(named[name], f"answer.chip.{name}"))

@@ -67,7 +67,11 @@ class Technology:
     """mm2, joules, volts and the fab of what a chip is made of; what has a default is that of a chip of cores.
 
     ``built_share`` of the clusters in use are built, and one more for every ``spare_every``; registers up to 8 MiB have
-    ``register_files`` times their size. ``stack_bytes`` is 0 where a chip may have any memory of a problem.
+    ``register_files`` times their size. The network takes ``port_mm2`` of a port's byte a cycle and a mm, and
+    ``width_mm2`` of the global buffer's. ``row_edge`` and ``column_edge``: bytes a cycle at a row and a column of an
+    array; ``width_busy``: the share of the global buffer's width that is always counted busy, ``vector_moves``: how
+    often vector work moves a byte of HBM across the die. ``stack_bytes`` is 0 where a chip may have any memory of a
+    problem.
     """
 
     mac_mm2: float
@@ -75,7 +79,6 @@ class Technology:
     vector_unit_mm2: float
     buffer_mm2: Curve
     shared_mm2: Curve
-    network_mm2: float
     link_mm2: float
     mac_j: float
     lane_j: float
@@ -86,7 +89,12 @@ class Technology:
     leakage_w_per_mm2: float
     fab: Mapping[str, Any]
     clock_hz: float
-    ports: bool = False
+    port_mm2: float = 0.0
+    width_mm2: float = 0.0
+    row_edge: float = 2.0
+    column_edge: float = 6.0
+    width_busy: float = 1.0
+    vector_moves: float = 0.0
     array_mm2: float = 0.0
     stack_mm2: float = 0.0
     hbm_mm2: float = 0.0
@@ -141,7 +149,7 @@ def process_of(chip: Mapping[str, Any], process: Mapping[str, Any]) -> Technolog
     share = 1.0 + number(area["other_share"], "area.other_share")
     memory = "cache" if chip["global_buffer"]["cache"] else "scratchpad"
     rates = _rates(
-        area, "area", share, vector_unit_mm2="vector_control_mm2", network_mm2="network_mm2_per_byte_per_cycle",
+        area, "area", share, vector_unit_mm2="vector_control_mm2", width_mm2="network_mm2_per_byte_per_cycle",
         link_mm2="link_mm2_per_byte_per_s",
     )  # fmt: skip
     hbm = number(silicon["hbm_built"], "silicon.hbm_built") * number(area["hbm_mm2_per_byte_per_s"], "area.hbm_mm2")
@@ -180,7 +188,7 @@ def node_of(table: Mapping[str, Any]) -> Technology:
     )
     rates = _rates(
         area, "area", 1.0, array_mm2="control_array_mm2", vector_unit_mm2="control_cluster_mm2",
-        network_mm2="network_mm2",
+        port_mm2="network_mm2",
     )  # fmt: skip
     more = _rates(
         energy, "energy", 1.0, edge_j="edge_j", wire_j="wire_j", stack_w="stack_w", hbm_activity="hbm_activity"
@@ -196,7 +204,10 @@ def node_of(table: Mapping[str, Any]) -> Technology:
         **rates,
         **more,
         **_energies(energy, 1.0, "leakage_w_per_mm2"),
-        ports=True,
+        row_edge=2.0,
+        column_edge=2.0,
+        width_busy=0.0,
+        vector_moves=1.0,
         mac_mm2=positive(area["mac_mm2"], "area.mac_mm2") + fixed["unit"],
         lane_mm2=positive(area["lane_mm2"], "area.lane_mm2") + fixed["lane"],
         stack_mm2=faces["stack"],
