@@ -93,25 +93,30 @@ def _sentence(model: type[BaseModel], fault: ErrorDetails) -> tuple[str, str]:
     return f"{value} cannot be used", message[:1].lower() + message[1:]
 
 
+def _is_plain(step: int | str) -> bool:
+    """Whether a step names a form of one word: a text, a choice, true or false."""
+    return step in ("str", "bool", "constrained-str") or str(step).startswith("literal[")
+
+
 def _of_one_form(faults: list[ErrorDetails]) -> list[ErrorDetails]:
     """Where a value may have several forms, only what is wrong in the form that it has: a list of tables is no text,
     but that is not what is wrong with it."""
 
     def other_form(fault: ErrorDetails) -> bool:
         steps = fault["loc"]
-        if not steps or steps[-1] not in ("str", "bool", "constrained-str") or isinstance(fault["input"], str | bool):
+        if not steps or not _is_plain(steps[-1]) or isinstance(fault["input"], str | bool | int | float):
             return False
-        return any(
-            other["loc"] != steps and len(other["loc"]) >= len(steps) and other["loc"][: len(steps) - 1] == steps[:-1]
-            for other in faults
-        )
+        others = [other["loc"] for other in faults if other["loc"][: len(steps) - 1] == steps[:-1]]
+        return any(len(other) >= len(steps) and not _is_plain(other[len(steps) - 1]) for other in others)
 
     return [fault for fault in faults if not other_form(fault)]
 
 
 def _is_form(step: int | str) -> bool:
     """Whether a step names one of the forms that a value may have, which no file spells."""
-    return isinstance(step, str) and (step.startswith(("list[", "function-", "constrained-")) or step.endswith("Table"))
+    return isinstance(step, str) and (
+        step.startswith(("list[", "function-", "constrained-", "literal[")) or step.endswith("Table")
+    )
 
 
 def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> InputError:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from typer.main import get_command
@@ -11,6 +11,8 @@ from typer.main import get_command
 from phaze import api
 from phaze.cli.main import app
 from phaze.errors import PhazeError
+from phaze.options.arguments import number, numbers, shards, share, whole
+from phaze.options.option import Parameter
 from tests.conftest import Ran
 from tests.report.runs import SPACE, STUDY
 
@@ -25,7 +27,8 @@ QUESTION = {"study": "study.toml"}
 OF_STUDY: dict[str, Any] = {
     "study": "nothing.toml", "model": {"model": ["bert-larg"]}, "settings": ["training.batch"], "rules": "law",
 }  # fmt: skip
-# Of every parameter a value that cannot be used: beside what else is given, or a dict of all that is given.
+# Of parameters a value that cannot be used, where none follows from the table: beside what else is given, or a dict of
+# all that is given.
 USUAL: dict[str, Mapping[str, Any]] = {
     "plan": JOB, "search": QUESTION, "front": {**QUESTION, "of": "throughput,area"},
     "sweep": {**QUESTION, "over": "training.devices=32,64"}, "compare": QUESTION, "explain": {"run": "run"},
@@ -36,25 +39,22 @@ USUAL: dict[str, Mapping[str, Any]] = {
 }  # fmt: skip
 WRONG: dict[str, dict[str, Any]] = {
     "plan": {
-        "model": "llama9", "chip": "h900", "devices": "many", "batch": "few", "gpt": {**JOB, "gpt": GPT},
+        "model": "llama9", "chip": "h900", "batch": "few", "gpt": {**JOB, "gpt": GPT},
         "llama": {"llama": "hidden", "chip": "h100", "devices": 8, "batch": 8}, "cluster": "moon",
-        "stack": "none-such", "sequence": "long", "microbatch": "x", "tensor": "0", "zero": "7", "recompute": "what",
-        "attention": "what", "chunks": "1,x", "headroom": "99%", "tokens": "lots", "terms": "default",
-        "context": "0", "expert": "few", "precision": "fp1", "shard": "0", "family": "what", "context_way": "what",
-        "imbalance": "0.5", "capacity": "none", "against": "nothing.sh", "over": ["wings=1"],
+        "stack": "none-such", "sequence": "long", "tensor": "0", "zero": "7", "recompute": "what",
+        "tokens": "lots", "terms": "default", "context": "0", "precision": "fp1", "shard": "0", "family": "what",
+        "context_way": "what", "imbalance": "0.5", "against": "nothing.sh", "over": ["wings=1"],
         "certificate": {**FIXED, "certificate": "x"}, "fixed": {"fixed": "nothing.json"},
         "html": {**FIXED, "html": "file/page.html"}, "perfetto": {**FIXED, "perfetto": "file/trace.json"},
         "tp_plan": "x.toml",
     },
     "search": {
-        **OF_STUDY, "out": "file", "workers": "-1", "time": "soon", "gap": "none", "attention": "what",
-        "precision": "fp1", "shard": "x", "headroom": "99%", "devices": "many", "batch": "few", "sequence": "long",
+        **OF_STUDY, "out": "file", "workers": "-1", "precision": "fp1", "batch": "few", "sequence": "long",
         "tokens": "lots", "terms": {**QUESTION, "tokens": "1T", "terms": "none-such"}, "engine": "moon",
         "address": "here", "tp_plan": {"model": ["bert-large"], "tp_plan": "x.toml"},
     },
     "front": {
-        **OF_STUDY, "of": "throughput,wings", "within": ["power"], "gap": "none", "out": "file", "time": "soon",
-        "workers": "some",
+        **OF_STUDY, "of": "throughput,wings", "within": ["power"], "out": "file",
     },
     "sweep": {
         **OF_STUDY, "over": "x=1", "points": {**QUESTION, "over": "training.devices=32..64", "points": "0"},
@@ -64,7 +64,7 @@ WRONG: dict[str, dict[str, Any]] = {
                 "html": {**QUESTION, "chips": ["tpu-v4-paper"], "html": "file/page.html"}},
     "explain": {
         "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2", "held_out": ["llama9"],
-        "compare": ["h900"], "workers": "some", "html": "file/page.html",
+        "compare": ["h900"], "html": "file/page.html",
     },
     "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1", "html": "file/page.html"},
     "report": {"run": "nothing", "out": "file/page.html", "design": "1"},
@@ -84,24 +84,38 @@ WRONG: dict[str, dict[str, Any]] = {
     "stacks": {"name": "none-such"},
     "technologies": {"name": "n900"},
     "graph": {
-        "model": "llama9", "gpt": {"gpt": "hidden"}, "llama": {"llama": GPT}, "tensor": "x", "microbatch": "0",
-        "sequence": "long", "attention": "what", "fusion": "all", "tp_plan": "x.toml",
+        "model": "llama9", "gpt": {"gpt": "hidden"}, "llama": {"llama": GPT}, "microbatch": "0",
+        "sequence": "long", "tp_plan": "x.toml",
     },
     "estimate": {
         "chip": "h900", "gemm": "8x8", "vector": {"chip": "h100", "vector": "softmax"},
         "collective": {"collective": "all_reduce:8", "cluster": "selene"},
         "graph": {"chip": "h100", "graph": "nothing.json"},
-        "model": {"chip": "h100", "model": "llama9"}, "cluster": "moon", "tensor": {**LAYER, "tensor": "x"},
-        "microbatch": {**LAYER, "microbatch": "0"}, "sequence": {**LAYER, "sequence": "long"}, "attention": "what",
-        "fusion": "all", "basis": "what", "load": "what", "precision": "fp1",
+        "model": {"chip": "h100", "model": "llama9"}, "cluster": "moon",
+        "microbatch": {**LAYER, "microbatch": "0"}, "sequence": {**LAYER, "sequence": "long"}, "precision": "fp1",
     },
     "schedule": {
-        "operators": {"operators": "nothing.json"}, "model": "llama9", "chip": "h900", "layer": "none", "pass_": "side",
-        "cluster": "moon", "stack": "none-such", "rules": "law", "tensor": "x", "microbatch": "0", "sequence": "long",
-        "attention": "what", "basis": "what", "scheduler": "what", "perfetto": "file/x.json", "tp_plan": "x.toml",
+        "operators": {"operators": "nothing.json"}, "model": "llama9", "chip": "h900", "layer": "none",
+        "cluster": "moon", "stack": "none-such", "rules": "law", "microbatch": "0", "sequence": "long",
+        "perfetto": "file/x.json", "tp_plan": "x.toml",
     },
     "place": {"profile": "nothing.json", "perfetto": "file/x.json"},
 }  # fmt: skip
+# What no option of a type takes, by what reads it: the table states the type.
+UNREADABLE: dict[Any, str] = {whole: "x", number: "none", numbers: "1,x", shards: "x", share: "99%"}
+
+
+def _unreadable(parameter: Parameter) -> str | None:
+    """What an option cannot be by its type alone; None where any text may be one."""
+    kinds = get_args(parameter.type) if get_origin(parameter.type) is not Literal else (parameter.type,)
+    if any(get_origin(kind) is Literal for kind in kinds):
+        return "what"
+    return UNREADABLE.get(parameter.reader)
+
+
+for name, told in WRONG.items():
+    derived = {one.name: _unreadable(one) for one in getattr(api, name).parameters}
+    WRONG[name] = {key: text for key, text in derived.items() if text is not None} | told
 CASES = [(name, parameter) for name, told in WRONG.items() for parameter in told]
 
 

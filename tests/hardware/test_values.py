@@ -6,8 +6,7 @@ from phaze.documents import check
 from phaze.errors import InputError
 from phaze.hardware.chip_parts import Built, array_feed_bytes_per_cycle
 from phaze.hardware.cluster import Cluster, Level
-from phaze.hardware.library import changed_keys, chip_keys, load_chip, load_cluster, stack_keys, stated_chip
-from phaze.hardware.stack import Stack
+from phaze.hardware.library import changed_keys, chip_keys, load_chip, load_cluster, stated_chip
 
 RACK = {"name": "rack", "kind": "switch", "size": 8, "bandwidth": 1e9, "latency": 0.0}
 
@@ -51,14 +50,6 @@ def test_levels_join_exactly_the_devices() -> None:
         check(Cluster, {**head, "levels": [RACK]}, "")
     with pytest.raises(InputError, match="list should have at least 1 item"):
         check(Cluster, {**head, "levels": []}, "")
-
-
-def test_a_share_above_one_is_refused() -> None:
-    stated = stack_keys("ideal")[0]
-    with pytest.raises(InputError, match=r"hidden_synchronisation: 1\.5 is out of range; it must be at most 1"):
-        check(Stack, {**stated, "hidden_synchronisation": 1.5}, "")
-    with pytest.raises(InputError, match=r"host_time: -1\.0 is out of range; it must be at least 0"):
-        check(Stack, {**stated, "host_time": -1.0}, "")
 
 
 def test_the_papers_cluster_is_one_flat_link() -> None:

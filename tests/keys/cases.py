@@ -17,11 +17,13 @@ Case = tuple[str, str, Any]
 
 @dataclass(frozen=True)
 class Base:
-    """A document, what is asked of it, and the changes that must be noticed."""
+    """A document, what is asked of it, and the changes that must be noticed: ``cases``, and of ``keys`` (names, apart
+    by blanks) some other value of their type."""
 
     document: Callable[[Path], dict[str, Any]]
     answer: Answer
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...] = ()
+    keys: str = ""
 
 
 def same(*pairs: tuple[str, Any]) -> tuple[Case, ...]:
@@ -47,44 +49,23 @@ CHIP = Base(
     chip,
     answers.of_chip,
     same(
-        ("clock", "1.2 GHz"),
-        ("technology", "n7"),
-        ("tensor_cores.count", 264),
-        ("tensor_cores.rows", 8),
-        ("tensor_cores.columns", 16),
-        ("tensor_cores.buffer.size", "8 KiB"),
-        ("tensor_cores.buffer.bandwidth", "10 GB/s"),
-        ("vector_cores.count", 66),
-        ("vector_cores.lanes", 64),
-        ("vector_cores.buffer.size", "8 KiB"),
-        ("vector_cores.buffer.bandwidth", "10 GB/s"),
-        ("global_buffer.size", "2 MiB"),
-        ("global_buffer.bandwidth", "100 GB/s"),
-        ("global_buffer.kind", "scratchpad"),
-        ("hbm.size", "1 GiB"),
-        ("hbm.bandwidth", "100 GB/s"),
         ("hbm.kind", "cache"),
-        ("links.bandwidth", "45 GB/s"),
-        ("silicon.dies", 2),
+        ("calibration.kept_row", "1 KiB"),
+        ("technology", "n7"),
         ("silicon.cores", [200, 100]),
         ("silicon.global_buffer", [200, 100]),
         ("silicon.hbm", [200, 100]),
-        ("calibration.matrix_share", 0.01),
-        ("calibration.training_matrix_share", 0.01),
-        ("calibration.hbm_share", 0.01),
-        ("calibration.vector_hbm_share", 0.01),
-        ("calibration.start_up", "40 us"),
-        ("calibration.vector_start_up", "40 us"),
-        ("calibration.block_cycles", 20000),
-        ("calibration.kept_row", "1 KiB"),
         ("calibration.attention", "blackwell"),
-        ("calibration.matrix_share_fp8", 0.45),
-        ("formats.fp8", 1),
-        ("formats.mxfp8", 1),
-        ("formats.fp4", 1),
-        ("formats.fp32", 0.25),
-        ("host.bandwidth", "1 MB/s"),
     ),
+    keys="""
+    clock tensor_cores.count tensor_cores.rows tensor_cores.columns tensor_cores.buffer.size
+    tensor_cores.buffer.bandwidth vector_cores.count vector_cores.lanes vector_cores.buffer.size
+    vector_cores.buffer.bandwidth global_buffer.size global_buffer.bandwidth global_buffer.kind hbm.size
+    hbm.bandwidth links.bandwidth silicon.dies calibration.matrix_share
+    calibration.training_matrix_share calibration.hbm_share calibration.vector_hbm_share calibration.start_up
+    calibration.vector_start_up calibration.block_cycles calibration.matrix_share_fp8
+    formats.fp8 formats.mxfp8 formats.fp4 formats.fp32 host.bandwidth
+    """,
 )
 USUAL = Base(chip, answers.of_usual_cluster, same(("cluster", "nvl72")))
 
@@ -144,33 +125,12 @@ def stack(folder: Path) -> dict[str, Any]:
 STACK = Base(
     stack,
     answers.of_stack,
-    same(
-        ("fusion", "none"),
-        ("host_time", "5 ms"),
-        ("hides_tensor_collectives", True),
-        ("hidden_synchronisation", 0.5),
-        ("scatter_gather", False),
-        ("optimizer_traffic_bytes", 500.0),
-        ("state_bytes", 30.0),
-        ("reserve", 2**31),
-        ("schedule", "links"),
-        ("precision", "fp8"),
-        ("optimizer", "sgd"),
-        ("piecewise_collectives", True),
-        ("trims_recompute", True),
-        ("balances_stages", True),
-        ("gradient_bytes", 8.0),
-        ("synchronisation", "layers"),
-        ("accumulation_inside", 8000.0),
-        ("accumulation_apart", 800.0),
-        ("stages", "icml24"),
-        ("pipeline", "icml24"),
-        ("saves", "mincut"),
-        ("logit_bytes", 20.0),
-        ("selective", "operators"),
-        ("gradient_buffer_bytes", 2.0),
-        ("softmax_matrices", 1),
-    ),
+    keys="""
+    fusion host_time hides_tensor_collectives hidden_synchronisation scatter_gather optimizer_traffic_bytes
+    state_bytes reserve schedule precision optimizer piecewise_collectives trims_recompute balances_stages
+    gradient_bytes synchronisation accumulation_inside accumulation_apart stages pipeline saves logit_bytes
+    selective gradient_buffer_bytes softmax_matrices
+    """,
 )
 
 
@@ -211,12 +171,8 @@ def shared_stack(folder: Path) -> dict[str, Any]:
 SHARED_STACK = Base(
     shared_stack,
     answers.of_shared_state,
-    same(
-        *((f"state.{part}", 1) for part in STATE),
-        ("gradient_wire_bytes", 4),
-        ("prefetch", "layer"),
-        ("hidden_offload", 0.0),
-    ),
+    same(("hidden_offload", 0.0), *((f"state.{part}", 1) for part in STATE)),
+    keys="gradient_wire_bytes prefetch",
 )
 LOW_STACK = Base(
     low_stack,
@@ -257,34 +213,14 @@ def _curve(key: str) -> tuple[Case, ...]:
 TECHNOLOGY = Base(
     technology,
     answers.of_technology,
-    (
-        *_curve("area.core_buffer"),
-        *_curve("area.scratchpad"),
-        *_curve("area.cache"),
-        *_curve("energy.buffer"),
-        *same(
-            ("area.mac_um2", 9999.0),
-            ("area.lane_um2", 9999.0),
-            ("area.vector_control_um2", 99999.0),
-            ("area.network_mm2_per_byte_per_cycle", 0.1),
-            ("area.hbm_mm2_per_gb_per_s", 0.1),
-            ("area.link_mm2_per_gb_per_s", 0.1),
-            ("area.other_share", 0.5),
-            ("energy.mac_pj", 9.0),
-            ("energy.lane_pj", 90.0),
-            ("energy.core_bank", "1 KiB"),
-            ("energy.hbm_pj_per_byte", 99.0),
-            ("energy.link_pj_per_byte", 999.0),
-            ("energy.static_w_per_mm2", 1.0),
-            ("energy.design_activity", 0.1),
-            ("fab.wafer_usd", 99999.0),
-            ("fab.wafer_diameter_mm", 200.0),
-            ("fab.defects_per_cm2", 1.0),
-            ("fab.energy_kwh_per_cm2", 99.0),
-            ("fab.gas_kgco2e_per_cm2", 99.0),
-            ("fab.materials_kgco2e_per_cm2", 99.0),
-        ),
-    ),
+    (*_curve("area.core_buffer"), *_curve("area.scratchpad"), *_curve("area.cache"), *_curve("energy.buffer")),
+    keys="""
+    area.mac_um2 area.lane_um2 area.vector_control_um2 area.network_mm2_per_byte_per_cycle
+    area.hbm_mm2_per_gb_per_s area.link_mm2_per_gb_per_s area.other_share energy.mac_pj energy.lane_pj
+    energy.core_bank energy.hbm_pj_per_byte energy.link_pj_per_byte energy.static_w_per_mm2
+    energy.design_activity fab.wafer_usd fab.wafer_diameter_mm fab.defects_per_cm2 fab.energy_kwh_per_cm2
+    fab.gas_kgco2e_per_cm2 fab.materials_kgco2e_per_cm2
+    """,
 )
 
 
@@ -295,19 +231,11 @@ def terms(folder: Path) -> dict[str, Any]:
 OWNERSHIP = Base(
     terms,
     answers.of_terms,
-    same(
-        ("device_usd_per_hour", {"h100": 9.0}),
-        ("yield_clustering", 9.0),
-        ("package_usd", 999.0),
-        ("lifetime_years", 1.0),
-        ("utilisation", 0.1),
-        ("power_usage_effectiveness", 2.0),
-        ("electricity_usd_per_kwh", 9.0),
-        ("grid_kgco2e_per_kwh", 9.0),
-        ("fab_grid_kgco2e_per_kwh", 9.0),
-        ("hbm_kgco2e_per_gb", 99.0),
-        ("package_kgco2e", 999.0),
-    ),
+    same(("device_usd_per_hour", {"h100": 9.0})),
+    keys="""
+    yield_clustering package_usd lifetime_years utilisation power_usage_effectiveness electricity_usd_per_kwh
+    grid_kgco2e_per_kwh fab_grid_kgco2e_per_kwh hbm_kgco2e_per_gb package_kgco2e
+    """,
 )
 # The technology of a chip of clusters prices HBM by the stack; the terms' price is that of a chip of cores.
 CORE_OWNERSHIP = Base(terms, answers.of_core_terms, same(("hbm_usd_per_gb", 99.0)))
@@ -378,16 +306,10 @@ def by_area(folder: Path) -> dict[str, Any]:
 SPACE = Base(
     many,
     answers.of_space,
-    same(
-        ("base", "a100-80gb"),
-        ("core_buffers.least", "64 KiB"),
-        ("core_buffers.bytes_per_unit", 64),
-        ("keep.area_of", "tpu-v2"),
-        ("keep.least_share", 0.0),
-        ("keep.smaller_with_one_core", True),
-        ("keep.most_power", "60 W"),
-        ("keep.most_usd", 100),
-    ),
+    same(("keep.most_usd", 100), ("base", "a100-80gb"), ("keep.area_of", "tpu-v2")),
+    keys="""
+    core_buffers.least core_buffers.bytes_per_unit keep.least_share keep.smaller_with_one_core keep.most_power
+    """,
 )
 AREA = Base(by_area, answers.of_space, same(("keep.most_area", "30 mm2")))
 

@@ -38,6 +38,12 @@ def moe_run(folder: Path) -> dict[str, Any]:
     return run(gpt=None, moe={**LLAMA, **experts}, attention="fused")
 
 
+def context_run(folder: Path) -> dict[str, Any]:
+    """Two ranks a sequence."""
+    plan = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 1, "context": 2}
+    return run(plan=plan, attention="fused")
+
+
 def graph_run(folder: Path) -> dict[str, Any]:
     return run(gpt=None, graph=graph(folder, 2))
 
@@ -46,87 +52,47 @@ RUN = Base(
     small_run,
     answers.of_run,
     same(
-        ("gpt.hidden", 128),
-        ("gpt.layers", 8),
-        ("gpt.heads", 2),
-        ("gpt.vocabulary", 2048),
-        ("gpt.sequence", 64),
         ("chip", "h100"),
         ("cluster", "vtrain-a100"),
         ("stack", "nanotron"),
-        ("devices", 8),
-        ("batch", 128),
         ("batch", "4k-tokens"),
         ("gpt.sequence", "1k"),
-        ("tokens", "15T"),
         ("terms", "default"),
-        ("plan.tensor", 1),
-        ("plan.pipeline", 1),
-        ("plan.data", 2),
-        ("plan.microbatch", 2),
-        ("plan.chunks", 2),
-        ("plan.family", "zb-v"),
-        ("plan.recompute", "full"),
-        ("plan.sequence_parallel", True),
-        ("plan.zero", 1),
         ("plan.blocks", [1, 3]),
-        ("plan.context", 2),
-        ("plan.expert", 2),
-        ("plan.expert_tensor", 3),
         ("plan.shard", 2),
-        ("plan.offload", True),
-        ("plan.context_way", "around"),
-        ("imbalance", 1.5),
-        ("capacity", 1.5),
-        ("precision", "fp32"),
-        ("optimizer", "sgd"),
-        ("attention", "fused"),
         ("graph", "graph-2-1.json"),
         ("model", "gpt2-xl"),
     ),
+    keys="""
+    gpt.hidden gpt.layers gpt.heads gpt.vocabulary gpt.sequence devices batch tokens plan.tensor plan.pipeline
+    plan.data plan.microbatch plan.chunks plan.family plan.recompute plan.sequence_parallel plan.zero
+    plan.expert plan.expert_tensor plan.offload imbalance capacity precision
+    optimizer attention
+    """,
 )
 LLAMA_RUN = Base(
     llama_run,
     answers.of_run,
-    same(
-        ("llama.hidden", 128),
-        ("llama.layers", 8),
-        ("llama.heads", 8),
-        ("llama.kv_heads", 4),
-        ("llama.head_dim", 32),
-        ("llama.mlp", 192),
-        ("llama.vocabulary", 2048),
-        ("llama.sequence", 64),
-        ("llama.tied", True),
-        ("llama.gated", False),
-    ),
+    keys="""
+    llama.hidden llama.layers llama.heads llama.kv_heads llama.head_dim llama.mlp llama.vocabulary
+    llama.sequence llama.tied llama.gated
+    """,
 )
 MOE_RUN = Base(
     moe_run,
     answers.of_run,
-    same(
-        ("moe.hidden", 128),
-        ("moe.layers", 8),
-        ("moe.heads", 8),
-        ("moe.kv_heads", 4),
-        ("moe.head_dim", 32),
-        ("moe.mlp", 192),
-        ("moe.vocabulary", 2048),
-        ("moe.sequence", 64),
-        ("moe.tied", True),
-        ("moe.experts", 8),
-        ("moe.active", 3),
-        ("moe.expert_mlp", 128),
-        ("moe.shared_mlp", 64),
-        ("moe.dense_layers", 2),
-    ),
+    keys="""
+    moe.hidden moe.layers moe.heads moe.kv_heads moe.head_dim moe.mlp moe.vocabulary moe.sequence moe.tied
+    moe.experts moe.active moe.expert_mlp moe.shared_mlp moe.dense_layers
+    """,
 )
+CONTEXT_RUN = Base(context_run, answers.of_run, keys="plan.context plan.context_way")
 PRICED_RUN = Base(priced_run, answers.of_run, same(("tokens", "2T"), ("terms", "terms.json")))
 NAMED_RUN = Base(named_run, answers.of_run, same(("sequence", 128), ("model", "gpt2-xl"), ("tensor_plan", "plan.toml")))
 GRAPH_RUN = Base(
     graph_run,
     answers.of_run,
-    same(("sequence", 64), ("attention", "fused"), ("plan.sequence_parallel", True), ("plan.tensor", 1)),
+    keys="sequence attention plan.sequence_parallel plan.tensor",
 )
 
 # -- studies ---------------------------------------------------------------------------------------------------------
@@ -409,7 +375,7 @@ PIPED = Base(
 )
 
 JOBS: dict[str, list[Base]] = {
-    "phaze.run/1": [RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
+    "phaze.run/1": [RUN, CONTEXT_RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
     "phaze.study/1": [
         STUDY,
         TIGHT,

@@ -64,34 +64,25 @@ PROFILE = Base(
     profile,
     answers.of_profile,
     (
-        *same(
-            ("rules", "icml24"),
-            ("devices", 8),
-            ("hbm_bytes", 3e9),
-            ("microbatches", 32),
-            ("optimizer", "sgd"),
-            ("recompute", True),
-            ("link_bytes_per_s", 1e9),
-            ("stack", "megatron-core"),
-            ("precision", "fp32"),
-            ("zero", 2),
-            ("schedule", "gpipe"),
-            ("hbm_bytes_per_s", 1e10),
-        ),
+        *same(("stack", "megatron-core")),
         ("cluster.kind", "cluster/0/kind", "torus"),
         ("cluster.size", "cluster/0/size", 8),
-        ("cluster.bandwidth", "cluster/1/bandwidth", 1e8),
-        ("cluster.latency", "cluster/1/latency", 1e-2),
+        ("cluster.bandwidth", "cluster/1/bandwidth", 100000000.0),
+        ("cluster.latency", "cluster/1/latency", 0.01),
         ("cluster.shape", "cluster/0/shape", [2, 2]),
         ("cluster.share", "cluster/0/share", 0.5),
         ("cluster.start", "cluster/0/start", 0.5),
-        ("cluster.local", "cluster/0/local", 1e9),
+        ("cluster.local", "cluster/0/local", 1000000000.0),
         ("cluster.small_start", "cluster/0/small_start", 0.5),
         ("cluster.small_share", "cluster/0/small_share", 0.5),
         ("cluster.small_step", "cluster/0/small_step", 0.5),
         ("cluster.piece", "cluster/0/piece", 0.5),
         ("cluster.in_switch_share", "cluster/0/in_switch_share", 0.5),
     ),
+    keys="""
+    rules devices hbm_bytes microbatches optimizer recompute link_bytes_per_s precision zero schedule
+    hbm_bytes_per_s
+    """,
 )
 FLAT = Base(
     flat_profile,

@@ -41,12 +41,10 @@ SPACE = Base(
         ("axes.global_width", [1024]),
         ("axes.hbm_stacks", [2]),
         ("axes.links", ["450 GB/s"]),
-        ("keep.most_area", "200 mm2"),
-        ("keep.least_share", 0.45),
-        ("keep.sustained_power", "170 W"),
-        ("keep.most_w_per_mm2", 0.9),
-        ("keep.most_usd", 600.0),
     ),
+    keys="""
+    keep.most_area keep.least_share keep.sustained_power keep.most_w_per_mm2 keep.most_usd
+    """,
 )
 
 
@@ -78,56 +76,28 @@ CHIP = Base(
     unmeasured,
     of_accelerator,
     same(
-        ("clock", "1.5 GHz"),
         ("technology", "n7"),
         ("clusters.count", 66),
-        ("clusters.arrays", 2),
-        ("clusters.rows", 8),
-        ("clusters.columns", 16),
-        ("clusters.lanes", 64),
-        ("clusters.operand_buffer", "64 KiB"),
-        ("clusters.registers", "16 KiB"),
-        ("clusters.port", 8),
-        ("clusters.broadcast", False),
-        ("global_buffer.size", "2 MiB"),
-        ("global_buffer.width", 512),
-        ("global_buffer.fan_out", 1),
-        ("global_buffer.kind", "scratchpad"),
-        ("hbm.stacks", 4),
-        ("hbm.generation", "hbm2e"),
-        ("hbm.bandwidth", "300 GB/s"),
-        ("hbm.size", "1 GiB"),
-        ("links.bandwidth", "45 GB/s"),
-        ("links.lane", "25 Gb/s"),
         ("silicon.clusters", [200, 132]),
         ("silicon.global_buffer", [2, 1]),
         ("silicon.hbm", [2, 1]),
-        ("silicon.dies", 2),
-        ("silicon.interfaces", "aldebaran"),
-        ("silicon.die_links", "900 GB/s"),
-        ("power.sustained", "600 W"),
     ),
+    keys="""
+    clock clusters.arrays clusters.rows clusters.columns clusters.lanes clusters.operand_buffer
+    clusters.registers clusters.port clusters.broadcast global_buffer.size global_buffer.width
+    global_buffer.fan_out global_buffer.kind hbm.stacks hbm.generation hbm.bandwidth hbm.size links.bandwidth
+    links.lane silicon.dies silicon.interfaces silicon.die_links power.sustained
+    """,
 )
 MEASURED_CHIP = Base(
     accelerator,
     of_accelerator,
-    same(
-        ("measured.rate", "600 TFLOP/s"),
-        ("measured.shape", [512, 512, 512]),
-        ("measured.clock", "1.2 GHz"),
-        ("measured.hbm_share", 0.1),
-        ("measured.vector_hbm_share", 0.1),
-        ("measured.start_up", "40 us"),
-        ("measured.vector_start_up", "40 us"),
-        ("measured.kept_row", "1 KiB"),
-        ("measured.attention", "blackwell"),
-        ("measured.rate_fp8", "900 TFLOP/s"),
-        ("formats.fp8", 1),
-        ("formats.mxfp8", 1),
-        ("formats.fp4", 1),
-        ("formats.fp32", 0.25),
-        ("host.bandwidth", "1 MB/s"),
-    ),
+    same(("measured.kept_row", "1 KiB"), ("measured.shape", [512, 512, 512]), ("measured.attention", "blackwell")),
+    keys="""
+    measured.rate measured.clock measured.hbm_share measured.vector_hbm_share measured.start_up
+    measured.vector_start_up measured.rate_fp8 formats.fp8 formats.mxfp8 formats.fp4
+    formats.fp32 host.bandwidth
+    """,
 )
 STACKED = Base(
     lambda folder: preset("silicon/chips", "mi300x") | {"name": "mine", "cluster": "dgx-h100"},
@@ -169,49 +139,17 @@ def _curve(key: str) -> list[tuple[str, str, Any]]:
 NODE = Base(
     full_node,
     of_node,
-    (
-        *_curve("area.sram"),
-        *_curve("area.cache"),
-        *_curve("energy.buffer"),
-        *same(
-            ("area.mac_um2", 999.0),
-            ("area.support_um2", 999.0),
-            ("area.lane_um2", 9999.0),
-            ("area.control_lane_um2", 9999.0),
-            ("area.control_cluster_um2", 99999.0),
-            ("area.control_array_um2", 99999.0),
-            ("area.network_um2", 99.0),
-            ("area.uncore_mm2", 9.0),
-            ("area.ga100.stack_mm2", 9.0),
-            ("area.ga100.lane_mm2", 0.9),
-            ("area.ga100.link_mm2_per_gb_per_s", 0.9),
-            ("area.aldebaran.stack_mm2", 9.0),
-            ("area.aldebaran.lane_mm2", 0.9),
-            ("area.aldebaran.link_mm2_per_gb_per_s", 0.9),
-            ("area.host_lanes", 99),
-            ("energy.mac_pj", 0.4),
-            ("energy.edge_pj_per_byte", 2.0),
-            ("energy.lane_pj", 9.0),
-            ("energy.core_bank", "1 KiB"),
-            ("energy.hbm_pj_per_byte", 9.0),
-            ("energy.link_pj_per_byte", 9.0),
-            ("energy.leakage_w_per_mm2", 0.1),
-            ("energy.stack_w", 9.0),
-            ("energy.hbm_activity", 0.9),
-            ("wire_pj_per_byte_mm", 0.9),
-            ("lane", "25 Gb/s"),
-            ("voltage.reference", "1.2 GHz"),
-            ("voltage.slope", 0.9),
-            ("voltage.least", 0.99),
-            ("voltage.most", 1.0),
-            ("fab.wafer_usd", 999.0),
-            ("fab.wafer_diameter_mm", 200.0),
-            ("fab.defects_per_cm2", 0.9),
-            ("fab.energy_kwh_per_cm2", 9.0),
-            ("fab.gas_kgco2e_per_cm2", 9.0),
-            ("fab.materials_kgco2e_per_cm2", 9.0),
-        ),
-    ),
+    (*_curve("area.sram"), *_curve("area.cache"), *_curve("energy.buffer"), *same(("voltage.most", 1.0))),
+    keys="""
+    area.mac_um2 area.support_um2 area.lane_um2 area.control_lane_um2 area.control_cluster_um2
+    area.control_array_um2 area.network_um2 area.uncore_mm2 area.ga100.stack_mm2 area.ga100.lane_mm2
+    area.ga100.link_mm2_per_gb_per_s area.aldebaran.stack_mm2 area.aldebaran.lane_mm2
+    area.aldebaran.link_mm2_per_gb_per_s area.host_lanes energy.mac_pj energy.edge_pj_per_byte energy.lane_pj
+    energy.core_bank energy.hbm_pj_per_byte energy.link_pj_per_byte energy.leakage_w_per_mm2 energy.stack_w
+    energy.hbm_activity wire_pj_per_byte_mm lane voltage.reference voltage.slope voltage.least
+    fab.wafer_usd fab.wafer_diameter_mm fab.defects_per_cm2 fab.energy_kwh_per_cm2 fab.gas_kgco2e_per_cm2
+    fab.materials_kgco2e_per_cm2
+    """,
 )
 SCALED_NODE = Base(
     scaled_node,

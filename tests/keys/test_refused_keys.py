@@ -12,6 +12,7 @@ from phaze.cli.schema import formats
 from phaze.document_faults import spell_path
 from phaze.documents import check
 from phaze.errors import InputError
+from tests.keys.derived import field_kinds
 from tests.keys.small import written
 from tests.keys.test_every_key import ANSWERS, BASES, LABELS, folder
 
@@ -108,6 +109,27 @@ def test_a_misspelt_key_is_refused_with_the_nearest(name: str, folder: Path) -> 
             continue
         sentence = str(refusal(name, misspelt))
         assert f"'{key}z'" in sentence or key in sentence, (name, steps, sentence)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(name: str, folder: Path) -> None:
+    schema = formats()[name].model.model_json_schema(by_alias=True)
+    for document, steps, value in keys_in(name, folder):
+        kinds = field_kinds(schema, schema.get("$defs", {}), ".".join(map(str, steps))) if 0 not in steps else []
+        if not isinstance(value, str) or not kinds or any("enum" not in kind for kind in kinds):
+            continue
+        fault = refusal(name, with_value(document, steps, f"{value}z"))
+        assert fault is not None and f"'{value}z'" in str(fault), (name, steps)
+        assert any(str(choice) in fault.remedy for choice in kinds[0]["enum"]), str(fault)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_required_key_that_is_missing_is_refused_at_its_place(name: str, folder: Path) -> None:
+    required = formats()[name].model.model_json_schema(by_alias=True).get("required", [])
+    document = next(document for document, _, _ in keys_in(name, folder))
+    for key in required:
+        fault = refusal(name, {other: value for other, value in document.items() if other != key})
+        assert fault is not None and f"{key}: this key is missing" in str(fault), (name, key)
 
 
 @pytest.mark.parametrize("name", sorted(set(READ) & set(LABELS)))

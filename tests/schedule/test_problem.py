@@ -45,7 +45,6 @@ def _changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         (lambda d: d["edges"].append(["c", "a"]), "cycle: 'a' -> 'b' -> 'c' -> 'a'"),
         (lambda d: d["edges"].append(["b", "b"]), "cycle: 'b' -> 'b'"),
         (lambda d: d["edges"].append(["a", "z"]), "edges[2]: there is no operator 'z'"),
-        (lambda d: d["operators"][0].update(one_core_s=-1.0), "operators[0].one_core_s: -1.0 is out of range"),
         (lambda d: d["operators"][1].update(all_cores_s=None), "operators[1].all_cores_s"),
         (lambda d: d["operators"][1].update(all_cores_s=1e300), "1e+300 is out of range"),
         (lambda d: d.update(tensor_cores=0), "tensor_cores: operator 'a' needs a tensor core and there is none"),
