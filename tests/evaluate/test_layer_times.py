@@ -11,14 +11,14 @@ from phaze.cost.plain_softmax import launches, plain_softmaxes
 from phaze.cost.table import cost_table, cost_works
 from phaze.cost.work import works_of
 from phaze.evaluate.halves import input_gradients, split_backward
+from phaze.evaluate.layer_table import LayerTable, layer_table
 from phaze.evaluate.layer_times import (
+    RuledLayer,
     keeping_of,
-    layer_times,
     rule_of,
     ruled_layer,
     run_layer,
     run_passes,
-    several_layer_times,
 )
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.overlap import companions, needed_again
@@ -45,6 +45,11 @@ FREER = (SERIAL, COMPANIONS, LINKS, OVERLAP)
 TIMES = ("forward_s", "backward_s", "selective_s", "full_s")
 # Stacks whose operators run one after another; the rule of icml24 pairs tensor with vector work, and no sum says that.
 IN_TURN = [name for name in preset_names("stacks") if name != "icml24"]
+
+
+def _exact(layer: RuledLayer, chips: ChipSet) -> LayerTable:
+    """One layer on some chips by formulas and schedules."""
+    return layer_table([layer], chips, IDEAL, lambda one, times: one.device_s(times))
 
 
 def _block(model: Model) -> Layer:
@@ -145,7 +150,7 @@ def test_a_stack_that_may_overlap_more_is_never_slower(stack: str) -> None:
     chips = _some_chips(4, 1)
     for model in (load_model("llama2-7b", tensor=8, sequence_parallel=True), load_model("gpt3-175b", tensor=8)):
         layer = _block(model)
-        found = [layer_times(ruled_layer(layer, _machine(stack), rule), chips, IDEAL) for rule in FREER]
+        found = [_exact(ruled_layer(layer, _machine(stack), rule), chips) for rule in FREER]
         for slow, fast in pairwise(found):
             for name in TIMES:
                 assert np.all(getattr(fast, name) <= getattr(slow, name) * (1 + 1e-9)), (stack, name)
@@ -165,9 +170,12 @@ def test_a_pass_that_overlaps_is_no_shorter_than_its_bytes_over_the_bandwidth() 
 def _assert_bounded(model: Model, rule: Rule, count: int, seed: int) -> int:
     chips = _some_chips(count, seed)
     layer = ruled_layer(_block(model), _machine(), rule, apart=True)
-    exact = layer_times(layer, chips, IDEAL)
-    (bound,) = several_layer_times([layer], chips, IDEAL, lambda one, times: one.bound(times, BOUNDS))
-    for name in (*TIMES, "input_gradient_s", "weight_gradient_s"):
+    exact = _exact(layer, chips)
+    bound = layer_table([layer], chips, IDEAL, lambda one, times: one.bound(times, BOUNDS))
+    for half in layer.halves or ():
+        times = half.times(work_times(half.works, chips, IDEAL, rule), 0, chips)
+        assert np.all(half.bound(times, BOUNDS) <= half.device_s(times) * (1 + 1e-9)), (model.name, rule.name)
+    for name in TIMES:
         assert np.all(getattr(bound, name) <= getattr(exact, name) * (1 + 1e-9)), (model.name, rule.name, name)
     return count
 
@@ -226,10 +234,10 @@ def test_a_backward_pass_apart_is_its_two_halves() -> None:
         assert ruled.halves is not None
         halves = [operator.id for half in split_backward(layer) for operator in half.operators]
         assert sorted(halves) == sorted(operator.id for operator in layer.backward.operators)
-        found = layer_times(ruled, chips, IDEAL)
-        for half in (found.input_gradient_s, found.weight_gradient_s):
-            assert half is not None
-            assert 0 < half[0] < found.backward_s[0]
+        found = _exact(ruled, chips)
+        for half in ruled.halves:
+            times = half.times(work_times(half.works, chips, IDEAL, LINKS), 0, chips)
+            assert 0 < half.device_s(times)[0] < found.backward_s[0, 0]
         work = [sum(w.flops for w in one.works) for one in (*ruled.halves, ruled.backward)]
         assert work[0] + work[1] == work[2]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phaze.evaluate import layer_times
+from phaze.evaluate.layer_table import empty_table
 from phaze.evaluate.ruled_pass import RuledPass
 
 
@@ -19,10 +19,12 @@ def test_a_host_as_slow_as_the_device_costs_a_quarter_more_and_a_fast_one_nothin
 def test_a_backward_pass_reads_and_writes_four_bytes_of_gradient_for_every_parameter() -> None:
     layer: Any = SimpleNamespace(parameters=1000, full=None, halves=object(), accumulation_bytes=8.0, more=())
     times = [np.array([seconds]) for seconds in (3.0, 5.0, 1.0, 2.0, 3.0)]
-    found = layer_times._assembled(layer, times, np.array([100.0]))
-    assert found.forward_s == pytest.approx([3.0])
-    assert found.backward_s == pytest.approx([5.0 + 2 * 4 * 1000 / 100])
-    assert found.selective_s == pytest.approx([1.0])
-    assert found.full_s == pytest.approx([3.0])
-    assert found.weight_gradient_s is not None
-    assert found.weight_gradient_s == pytest.approx([3.0 + 80.0])
+    table = empty_table([layer], 1)
+    table.hbm_bytes_per_s[:] = 100.0
+    table.put_layer(0, np.array([0]), times)
+    assert table.forward_s[0] == pytest.approx([3.0])
+    assert table.backward_s[0] == pytest.approx([5.0 + 2 * 4 * 1000 / 100])
+    assert table.selective_s[0] == pytest.approx([1.0])
+    assert table.full_s[0] == pytest.approx([3.0])
+    assert table.weight_s is not None
+    assert table.weight_s[0] == pytest.approx([85.0 * 83.0 / (2.0 + 83.0)])

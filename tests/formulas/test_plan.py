@@ -8,7 +8,8 @@ import pytest
 from phaze import api
 from phaze.cost.chip_set import chip_set
 from phaze.cost.offload import HOST_SHARE, exposed_copies_s
-from phaze.evaluate.layer_times import LayerTimes, RuledLayer, ruled_layers, several_layer_times
+from phaze.evaluate.layer_table import LayerTable, layer_table
+from phaze.evaluate.layer_times import RuledLayer, ruled_layers
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.ruled_pass import RuledPass, work_times
 from phaze.graph.supply.point import Rank
@@ -24,28 +25,30 @@ STACKS = ("megatron-2021", "megatron-2022", "torchtitan-eager")
 
 
 @cache
-def layers(stack: str) -> tuple[Setting, tuple[RuledLayer, ...], tuple[LayerTimes, ...]]:
+def layers(stack: str) -> tuple[Setting, tuple[RuledLayer, ...], LayerTable]:
     """The layers of a llama at tensor width 2 on A100s, as a stack runs them."""
     chip = load_chip("a100-80gb")
     setting = Setting(chip, load_cluster("selene", chip=chip), load_built_stack(stack))
     model = rank_of("llama2-7b", Rank(2, 1, 2048, setting.stack.attention))
     found = ruled_layers(model, setting.machine)
     chips = chip_set([chip])
-    times = several_layer_times(found, chips, setting.constants, lambda one, own: one.device_s(own))
-    return setting, tuple(found), tuple(times)
+    table = layer_table(found, chips, setting.constants, lambda one, own: one.device_s(own))
+    return setting, found, table
 
 
 def device_s(one: RuledPass, setting: Setting) -> float:
     chips = chip_set([setting.chip])
+    if not one.works:
+        return 0.0
     works = work_times(one.works, chips, setting.constants, one.rule)
     return float(one.device_s(one.times(works, 0, chips))[0])
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_pass_takes_what_device_and_host_do(stack: str) -> None:
-    setting, found, times = layers(stack)
+    setting, found, table = layers(stack)
     hidden_somewhere = False
-    for layer, own in zip(found, times, strict=True):
+    for kind, layer in enumerate(found):
         for one in (layer.forward, layer.backward):
             chips = chip_set([setting.chip])
             works = work_times(one.works, chips, setting.constants, one.rule).spread_s[:, 0]
@@ -74,19 +77,21 @@ def test_a_pass_takes_what_device_and_host_do(stack: str) -> None:
         rate = setting.chip.hbm.bandwidth_bytes_per_s * setting.constants.vector_hbm_share
         apart = float(layer.backward.with_host(np.array([device_s(layer.backward, setting)]))[0])
         known = {"pass": apart, "N": layer.parameters, "HBM bandwidth": rate}
-        assert evaluate(STATED["backward"], known) == pytest.approx(float(own.backward_s[0]), rel=1e-9)
+        assert evaluate(STATED["backward"], known) == pytest.approx(float(table.backward_s[kind, 0]), rel=1e-9)
     assert hidden_somewhere == (stack == "megatron-2022")
 
 
 def test_gradients_of_weights_are_their_share_of_backward() -> None:
-    _, _, times = layers("torchtitan-eager")
+    setting, found, table = layers("torchtitan-eager")
+    assert table.weight_s is not None
     seen = 0
-    for own in times:
-        if own.weight_s is None or own.input_gradient_s is None or own.weight_gradient_s is None:
-            continue
-        names = {"backward": own.backward_s[0], "w": own.weight_gradient_s[0], "i": own.input_gradient_s[0]}
+    for kind, layer in enumerate(found):
+        assert layer.halves is not None
+        inputs, weights = (float(half.with_host(np.array([device_s(half, setting)]))[0]) for half in layer.halves)
+        adding = layer.accumulation_bytes * layer.parameters / float(table.hbm_bytes_per_s[0])
+        names = {"backward": float(table.backward_s[kind, 0]), "w": weights + adding, "i": inputs}
         if names["w"] + names["i"]:
-            assert evaluate(STATED["weight"], names) == pytest.approx(float(own.weight_s[0]), rel=1e-9)
+            assert evaluate(STATED["weight"], names) == pytest.approx(float(table.weight_s[kind, 0]), rel=1e-9)
             seen += 1
     assert seen >= 2
 

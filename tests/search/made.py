@@ -13,6 +13,7 @@ from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
 from phaze.evaluate.layer_times import RuledLayer
+from phaze.evaluate.layers import column_costs
 from phaze.evaluate.pass_units import Unit
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
@@ -190,10 +191,10 @@ def _value_of_each(task: ModelTask, chip: Chip, objective: Objective) -> float:
     """The least value of a model on a chip over graphs, recompute choices, stages of ZeRO and families, one by one."""
     rates, best_s = chip_rates(objective, chip, task.training.devices), float("inf")
     choices = dict.fromkeys(configuration.recompute for configuration in task.configurations)
-    for at, graph in enumerate(task.graphs):
+    for at in range(len(task.graphs)):
         times = layers_on(task, at, chip, None).exact.times
         for choice, zero in product_of(choices, task.training.zeros):
-            costs, rate = times.costs(graph), float(times.hbm_bytes_per_s[0])
+            costs, rate = column_costs(times), float(times.hbm_bytes_per_s[0])
             problem = problem_of(task, Configuration(at, choice, (zero,)), costs, chip.hbm.size_bytes, rate)
             for family in problem.rules.families:
                 alone = replace(problem, rules=replace(problem.rules, families=(family,)))

@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from phaze.evaluate.layer_table import LayerTable
+from phaze.evaluate.layers import column_costs
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds, model_bounds
 from phaze.search.chips import enumerate_space
 from phaze.search.problem import problem_of
-from phaze.search.rank_graph import GraphTimes, RankGraph
+from phaze.search.rank_graph import RankGraph
 from phaze.search.reference import layers_on
 from phaze.search.task import Configuration, ModelTask, Training, task_of
 from tests.search.made import MIB, chained, made_model, made_training, small_space
@@ -25,17 +27,17 @@ def _task(model: RankGraph, recompute: RecomputeChoice, training: Training) -> M
     return task_of("made", 1.0, training, [model], [recompute])
 
 
-def _times(forward_s: Floats, backward_s: Floats) -> GraphTimes:
+def _times(graph: RankGraph, forward_s: Floats, backward_s: Floats) -> LayerTable:
     """Layer times without selective recompute; a full one runs the forward pass again."""
     nothing, more = np.zeros_like(forward_s), np.zeros((0, *forward_s.shape))
-    return GraphTimes(forward_s, backward_s, nothing, forward_s, more, np.ones(forward_s.shape[1]))
+    return LayerTable(graph.layers, forward_s, backward_s, nothing, forward_s, more, np.ones(forward_s.shape[1]))
 
 
 def _truth(
-    task: ModelTask, times: GraphTimes, hbm: int, chip: int = 0, configuration: Configuration | None = None
+    task: ModelTask, times: LayerTable, hbm: int, chip: int = 0, configuration: Configuration | None = None
 ) -> float:
     chosen = configuration or task.configurations[0]
-    problem = problem_of(task, chosen, times.costs(task.graphs[chosen.graph], chip), hbm, 1.0)
+    problem = problem_of(task, chosen, column_costs(times, chip), hbm, 1.0)
     plan = fastest_plan(problem)
     return np.inf if plan is None else plan.batch_s
 
@@ -59,7 +61,7 @@ def test_no_schedule_undercuts_a_layers_bound(seed: int) -> None:
 def test_a_cut_hides_nothing_below_it() -> None:
     task = _task(made_model(3, blocks=8), "none", made_training(64, 256))
     rng = np.random.default_rng(1)
-    times = _times(rng.uniform(1e-4, 1e-2, (3, 200)), rng.uniform(1e-4, 1e-2, (3, 200)))
+    times = _times(task.graphs[0], rng.uniform(1e-4, 1e-2, (3, 200)), rng.uniform(1e-4, 1e-2, (3, 200)))
     for finer in (False, True):
         whole = batch_bounds(task, task.configurations[0], times, 10**10, finer=finer)
         cut = float(np.median(whole))
@@ -74,7 +76,7 @@ def test_configurations_left_out_by_device_seconds_change_no_chips_bound_for_the
     rng, rows = random.Random(seed), np.random.default_rng(seed)
     graphs = [made_model(seed, width, microbatch, 4, 1) for width in (1, 2, 4) for microbatch in (1, 2)]
     task = task_of("made", 1.0, made_training(rng.choice((4, 16)), rng.choice((8, 64))), graphs, ["none", "full"])
-    times = [_times(*rows.uniform(1e-4, 10.0 ** rng.uniform(-4, -2), (2, 3, 4))) for _ in graphs]
+    times = [_times(graph, *rows.uniform(1e-4, 10.0 ** rng.uniform(-4, -2), (2, 3, 4))) for graph in graphs]
     sizes = [rng.choice((60, 150)) * MIB, 4000 * MIB]
     for memory, size in enumerate(sizes):
         truth = np.array(
@@ -108,7 +110,7 @@ def test_layer_graphs_of_any_shape_get_floors_and_then_the_bottleneck_table(
     model = chained(chain.layers, calls, chain.width, chain.microbatch, edges)
     training = made_training(rng.choice((1, 3, 8, 64)), rng.choice((1, 7, 64)), 10.0 ** rng.uniform(7, 11))
     task, hbm = _task(model, recompute, training), rng.choice((60, 150, 400, 4000)) * MIB
-    times = _times(*(np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2)))
+    times = _times(model, *(np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2)))
     truth = _truth(task, times, hbm)
     assert batch_bounds(task, task.configurations[0], times, hbm)[0] <= truth
     cut = (1.0 if np.isinf(truth) else truth) * rng.choice((0.5, 1.01, 3.0))

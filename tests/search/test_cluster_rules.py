@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.evaluate.layers import layer_costs
+from phaze.evaluate.layer_table import LayerTable
+from phaze.evaluate.layers import column_costs, layer_costs
 from phaze.hardware.stack import ScheduleRule
 from phaze.pipeline.families import PipelineFamily
 from phaze.placement.solve import fastest_at, fastest_plan
@@ -24,7 +25,6 @@ from phaze.search.journal import read_closed
 from phaze.search.objective import KINDS, Objective
 from phaze.search.problem import problem_of
 from phaze.search.question_files import Papers
-from phaze.search.rank_graph import GraphTimes
 from phaze.search.task import ModelTask, SearchJob
 from tests.search.made import MIB, stopping_after_one
 from tests.search.made_cluster import cluster_job, cluster_task
@@ -48,7 +48,7 @@ DRAWN_TASKS = st.builds(
 )
 
 
-def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> GraphTimes:
+def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> LayerTable:
     """Any seconds, from those where work counts to those where only the network does."""
     rng, shape = np.random.default_rng(seed), (len(task.graphs[graph].layers), chips)
     scale = 10.0 ** rng.uniform(-6, -1, chips)
@@ -57,12 +57,12 @@ def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> GraphTi
     more = forward * rng.uniform(0.0, 1.0, (len(task.graphs[graph].layers[0].more), *shape))
     weight = None if task.graphs[graph].layers[0].halves is None else backward * rng.uniform(0.0, 1.0, shape)
     recomputed = (forward * selective / scale, forward * full / scale, more)
-    return GraphTimes(forward, backward, *recomputed, rates, weight_s=weight)
+    return LayerTable(task.graphs[graph].layers, forward, backward, *recomputed, rates, weight_s=weight)
 
 
 def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
     for configuration in task.configurations:
-        graph, times = task.graphs[configuration.graph], _random_times(task, configuration.graph, seed, 4)
+        times = _random_times(task, configuration.graph, seed, 4)
         tables = tables_of(task, configuration, hbm_bytes)
         cheap, cut = cheap_floors(tables, times, configuration.recompute), cut_bounds(tables, times, np.inf)
         middle = float(np.median(cheap))
@@ -73,7 +73,7 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
         np.testing.assert_allclose(each, np.where(np.isfinite(cheap), np.minimum(cheap, limits), np.inf), rtol=1e-8)
         for chip in range(4):
             rate = float(times.hbm_bytes_per_s[chip])
-            problem = problem_of(task, configuration, times.costs(graph, chip), hbm_bytes, rate)
+            problem = problem_of(task, configuration, column_costs(times, chip), hbm_bytes, rate)
             alone = [fastest_plan(replace(problem, zero=zero), task.prices) for zero in configuration.zeros]
             best_s = min((plan.batch_s for plan in alone if plan is not None), default=None)
             if best_s is None:
@@ -123,7 +123,7 @@ def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
         times = layer_bounds(task, task.graphs[graph], opened.arrays(), CHEAP)
         for chip in range(0, len(opened), 3):
             alone = layer_costs(task.graphs[graph].model, task.training.setting(opened.chip(chip, MIB)))
-            for one, own in zip(times.costs(task.graphs[graph], chip), alone, strict=True):
+            for one, own in zip(column_costs(times, chip), alone, strict=True):
                 assert one.forward_s == pytest.approx(own.forward_s, rel=1e-12)
                 assert one.backward_s == pytest.approx(own.backward_s, rel=1e-12)
                 assert one.selective_s == pytest.approx(own.selective_s, rel=1e-12)

@@ -11,15 +11,15 @@ import numpy as np
 
 from phaze.cost.chip_set import chip_set
 from phaze.evaluate.known_works import KnownWorks
+from phaze.evaluate.layer_table import layer_table
 from phaze.evaluate.layer_times import (
     RunPasses,
     keeping_of,
     rule_of,
     ruled_layer,
     run_passes,
-    several_layer_times,
 )
-from phaze.evaluate.layers import EXACT, LayerCost, Setting, layer_cost
+from phaze.evaluate.layers import EXACT, LayerCost, Setting, column_costs
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
@@ -113,13 +113,12 @@ class CostedLayers:
             )
             for layer in missing.values()
         ]
-        times = several_layer_times(
+        table = layer_table(
             layers,
             self.chips,
             self.constants,
             lambda one, own: one.device_s(own, EXACT.limits, self._parts, scheduler=EXACT.scheduler),
             self._works.times([work for layer in layers for one in layer.passes for work in one.works]),
         )
-        for key, layer, own in zip(missing, layers, times, strict=True):
-            self._costs[key] = layer_cost(layer, own)
+        self._costs.update(zip(missing, column_costs(table), strict=True))
         return tuple(self._costs[self._key(layer), names] for layer in model.layers)

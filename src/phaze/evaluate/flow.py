@@ -17,7 +17,7 @@ Follow one block of a Llama at tensor width 8, microbatch 1:
                network that its tensor group spans (:mod:`phaze.cost.collective`)
     schedule   under the stack's schedule rule the operators of a pass overlap or follow each other, and with the host's
                launches they take a pass's seconds (:mod:`phaze.evaluate.ruled_pass`,
-               :mod:`phaze.evaluate.layer_times`): the block's forward, backward, selective and full recompute
+               :mod:`phaze.evaluate.layer_table`): the block's forward, backward, selective and full recompute
     layers     every call of the model becomes a layer to place: 32 equal ones between the two others, with parameter
                and activation bytes, edges and tied parameters (:func:`placed_layers`)
     problem    with the cluster's levels, the stack's rules and pipeline families, devices, batch and memory

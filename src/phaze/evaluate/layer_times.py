@@ -1,25 +1,15 @@
-"""The times of a layer under its stack's schedule rule: what each pass takes, on one chip or on arrays of chips.
-
-    forward     the forward pass
-    backward    the backward pass as one schedule, and a N / HBM bandwidth to add the gradients of N parameters to those
-                of earlier microbatches; apart from each other: the operators that lead to the gradient of the input,
-                and all others (weight gradients, with the adding), as families that run them at different times need
-    selective   what selective recomputing runs again, at most the forward pass
-    full        what full recomputing runs again: the forward pass, or where the stack trims it what backward reads
-
-with a the stack's bytes a parameter. Each is the soft maximum of the device's schedule and the host
-(:mod:`phaze.evaluate.ruled_pass`). Under rules serial and companions the device's time is a formula; under others a
-proved schedule on one chip (:func:`layer_times`), a bound on many (:meth:`phaze.evaluate.ruled_pass.RuledPass.bound`).
+"""The passes of a layer under its stack's schedule rule, on no chip yet: forward, backward, and what recomputing runs
+again; where families run the halves of a backward pass at different times, also the operators that lead to the gradient
+of the input, and all others. :mod:`phaze.evaluate.layer_table` has their seconds on chips.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.accumulation import KnownGradients, added_inside
-from phaze.cost.chip_set import ChipSet
 from phaze.cost.grouped import with_grouped
 from phaze.cost.low_precision import low_precision
 from phaze.cost.memory import sent_bytes
@@ -29,15 +19,13 @@ from phaze.cost.wide_precision import wide_layer
 from phaze.evaluate.halves import split_backward
 from phaze.evaluate.overlap import needed_again
 from phaze.evaluate.pass_builder import PassBuilder
-from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, work_times
+from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
-from phaze.hardware.calibration import Constants
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
 from phaze.schedule.rules import COMPANIONS, RULE, Rule
-from phaze.schedule.solve import Known, Limits
 
 Floats = NDArray[np.float64]
 
@@ -114,32 +102,6 @@ class RuledLayer:
         own = (self.forward, self.backward, self.selective, *(() if self.full is None else (self.full,)))
         more = (mode.rerun for mode in self.more if mode.rerun is not None)
         return (*own, *more, *(self.halves or ()))
-
-
-@dataclass(frozen=True, slots=True)
-class LayerTimes:
-    """Seconds on every chip; the gradients of input and weights apart where the layer has them so."""
-
-    forward_s: Floats
-    backward_s: Floats
-    selective_s: Floats
-    full_s: Floats
-    more_s: tuple[Floats, ...] = ()
-    input_gradient_s: Floats | None = None
-    weight_gradient_s: Floats | None = None
-
-    @property
-    def weight_s(self) -> Floats | None:
-        """Of ``backward_s``, what gradients of weights take: its share of both apart, b w / (i + w).
-
-        Where operators run one after another and the host is not seen that is w itself. Collectives that a stack runs
-        behind weight gradients shorten both in proportion, though apart they would be seen.
-        """
-        if self.input_gradient_s is None or self.weight_gradient_s is None:
-            return None
-        both = self.input_gradient_s + self.weight_gradient_s
-        share = np.divide(self.weight_gradient_s, both, out=np.zeros_like(both), where=both > 0)
-        return np.asarray(self.backward_s * share)
 
 
 def rule_of(stack: Stack) -> Rule:
@@ -258,63 +220,3 @@ def on_network(layer: RuledLayer, machine: Machine) -> RuledLayer:
         replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.more
     )
     return replace(layer, **own, full=full, halves=halves, more=more)
-
-
-def _assembled(layer: RuledLayer, found: Sequence[Floats], hbm_bytes_per_s: Floats) -> LayerTimes:
-    forward, backward, selective = found[:3]
-    adding = layer.accumulation_bytes * layer.parameters / hbm_bytes_per_s
-    full = forward if layer.full is None else np.minimum(forward, found[3])
-    inputs, weights = (None, None) if layer.halves is None else (found[-2], found[-1] + adding)
-    more, place = [], 3 + (layer.full is not None)
-    for mode in layer.more:
-        again = mode.part * full if mode.rerun is None else np.minimum(forward, found[place])
-        more.append(mode.with_copies(again, forward + backward))
-        place += mode.rerun is not None
-    selective = np.minimum(forward, selective)
-    return LayerTimes(forward, backward + adding, selective, full, tuple(more), inputs, weights)
-
-
-DeviceSeconds = Callable[[RuledPass, Times], Floats]
-
-
-def layer_works(layers: Sequence[RuledLayer], chips: ChipSet, constants: Constants) -> WorkTimes:
-    """What the works of some layers of one rule take on every chip, whatever network joins them."""
-    works = [work for layer in layers for one in layer.passes for work in one.works]
-    if not works:
-        nothing = np.zeros((0, len(chips)))
-        return WorkTimes(nothing, nothing, nothing)
-    return work_times(works, chips, constants, layers[0].rule)
-
-
-def several_layer_times(
-    layers: Sequence[RuledLayer],
-    chips: ChipSet,
-    constants: Constants,
-    device_s: DeviceSeconds,
-    costs: WorkTimes | None = None,
-) -> tuple[LayerTimes, ...]:
-    """The times of some layers of one rule on every chip, each distinct work costed once; ``costs`` are those of
-    :func:`layer_works` where they are known."""
-    if not any(one.works for layer in layers for one in layer.passes):
-        nothing = np.zeros(len(chips))
-        return tuple(LayerTimes(nothing, nothing, nothing, nothing, (nothing,) * len(la.more)) for la in layers)
-    costs, first, found = layer_works(layers, chips, constants) if costs is None else costs, 0, []
-    for layer in layers:
-        own = []
-        for one in layer.passes:
-            device = device_s(one, one.times(costs, first, chips)) if one.works else np.zeros(len(chips))
-            own.append(one.with_host(device))
-            first += len(one.works)
-        found.append(_assembled(layer, own, chips.hbm_bytes_per_s * constants.vector_hbm_share))
-    return tuple(found)
-
-
-def layer_times(
-    layer: RuledLayer,
-    chips: ChipSet,
-    constants: Constants,
-    limits: Limits | None = None,
-    known: Known | None = None,
-) -> LayerTimes:
-    """Exact times on every chip of ``chips``; where no formula gives them, a schedule for each pass and chip."""
-    return several_layer_times([layer], chips, constants, lambda one, times: one.device_s(times, limits, known))[0]

@@ -1,6 +1,6 @@
 """The layers of a model on a chip, as a placement asks for them: seconds, bytes, and what recomputing costs.
 
-The seconds are those of :mod:`phaze.evaluate.layer_times`, for one chip, under the schedule rule of its stack.
+The seconds are those of :mod:`phaze.evaluate.layer_table`, for one chip, under the schedule rule of its stack.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.measured_clock import chip_constants
-from phaze.evaluate.layer_times import LayerTimes, RuledLayer, rule_of, ruled_layers, several_layer_times
+from phaze.evaluate.layer_table import LayerTable, layer_table
+from phaze.evaluate.layer_times import RuledLayer, rule_of, ruled_layers
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.ir import Model, OperatorGraph
@@ -192,19 +193,22 @@ def pass_schedule(
     return one, one.problem(times, 0), schedule
 
 
-def layer_cost(layer: RuledLayer, times: LayerTimes, chip: int = 0) -> LayerCost:
-    """A layer on one chip of an array."""
-    return LayerCost(
-        layer.name,
-        float(times.forward_s[chip]),
-        float(times.backward_s[chip]),
-        float(times.selective_s[chip]),
-        float(times.full_s[chip]),
-        *layer.sizes,
-        mode_costs(layer, [float(own[chip]) for own in times.more_s]),
-        layer.expert_parameters,
-        weight_s=None if times.weight_s is None else float(times.weight_s[chip]),
-        frozen=layer.frozen,
+def column_costs(table: LayerTable, chip: int = 0) -> tuple[LayerCost, ...]:
+    """The layers of a table on one of its chips."""
+    return tuple(
+        LayerCost(
+            layer.name,
+            float(table.forward_s[kind, chip]),
+            float(table.backward_s[kind, chip]),
+            float(table.selective_s[kind, chip]),
+            float(table.full_s[kind, chip]),
+            *layer.sizes,
+            mode_costs(layer, table.more_s[:, kind, chip].tolist()),
+            layer.expert_parameters,
+            weight_s=None if table.weight_s is None else float(table.weight_s[kind, chip]),
+            frozen=layer.frozen,
+        )
+        for kind, layer in enumerate(table.layers)
     )
 
 
@@ -212,10 +216,10 @@ def layer_costs(model: Model, setting: Setting, effort: SchedulingEffort = EXACT
     """Every distinct layer of a model, under its stack's schedule rule."""
     chips, known = chip_set([setting.chip]), dict[str, KnownPart]() if effort.known is None else effort.known
     layers = ruled_layers(model, setting.machine)
-    found = several_layer_times(
+    table = layer_table(
         layers,
         chips,
         setting.constants,
         lambda one, times: one.device_s(times, effort.limits, known, False, effort.scheduler, effort.solved),
     )
-    return tuple(layer_cost(layer, times) for layer, times in zip(layers, found, strict=True))
+    return column_costs(table)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.errors import InfeasibleError, InputError
-from phaze.evaluate.layer_times import layer_works
+from phaze.evaluate.layer_table import layer_works
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import document_of
 from phaze.search.answer import BestDesign, best_of

@@ -33,6 +33,7 @@ from phaze.cost.chip_set import ChipSet
 from phaze.cost.energy import Energies, energies
 from phaze.cost.table import Column, CostTable, cost_table, cost_works
 from phaze.cost.work import Work
+from phaze.evaluate.layer_table import CHUNK
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
@@ -40,7 +41,7 @@ from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import wraparound_bytes
 from phaze.placement.problem import Extra, Problem
 from phaze.schedule.problem import Schedule
-from phaze.search.rank_graph import CHUNK, RankGraph
+from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask
 
 Floats = NDArray[np.float64]

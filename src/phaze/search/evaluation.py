@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.layer_times import layer_works
+from phaze.evaluate.layer_table import LayerTable, layer_table, layer_works
+from phaze.evaluate.layers import column_costs
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
@@ -35,7 +36,7 @@ from phaze.search.energy import LayerJoules, layer_joules, plan_joules, spread_o
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import problem_of
-from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
+from phaze.search.rank_graph import RankGraph
 from phaze.search.schedule_limits import limits_of
 from phaze.search.task import ModelTask, SearchJob
 
@@ -66,7 +67,7 @@ class ScheduleMemo:
     parts: Known | None = None
     solved: SolvedSchedules | None = None
     works: dict[tuple[int, int, int], WorkTimes] = field(default_factory=dict)
-    duals: dict[tuple[int, int, int], GraphTimes] = field(default_factory=dict)
+    duals: dict[tuple[int, int, int], LayerTable] = field(default_factory=dict)
     listed: MutableMapping[bytes, Found] = field(default_factory=dict)
 
     @property
@@ -105,8 +106,8 @@ class ExactLayers:
     """The distinct layers of one graph on one chip: their seconds by schedules, and by what is proved of these (the
     same where all are optimal); what each pass spreads over all cores, and its schedule where it is at hand."""
 
-    times: GraphTimes
-    proved: GraphTimes
+    times: LayerTable
+    proved: LayerTable
     spreads: tuple[bytes, ...]
     schedules: tuple[Schedule | None, ...] = ()
 
@@ -120,17 +121,17 @@ def exact_layers(
     costs: WorkTimes | None = None,
 ) -> ExactLayers:
     """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart, ``costs`` as in
-    :func:`phaze.search.rank_graph.graph_times`."""
+    :func:`phaze.evaluate.layer_table.layer_table`."""
     layers: list[Found] = []
 
     def scheduled(one: RuledPass, times: Times) -> Floats:
         layers.append(_schedule(one, b"%s %d" % (name, len(layers)), times, known))
         return np.array([layers[-1][0]])
 
-    times = graph_times(graph, chip, constants, scheduled, costs)
+    times = layer_table(graph.layers, chip, constants, scheduled, costs)
     least, proved = iter(layers), times
     if any(lower_s < makespan_s for makespan_s, lower_s, *_ in layers):
-        proved = graph_times(graph, chip, constants, lambda one, own: np.array([next(least)[1]]), costs)
+        proved = layer_table(graph.layers, chip, constants, lambda one, own: np.array([next(least)[1]]), costs)
     return ExactLayers(times, proved, tuple(one[2] for one in layers), tuple(one[3] for one in layers))
 
 
@@ -161,7 +162,7 @@ class ChipEvaluation:
     known: ScheduleMemo
     energy: Technology | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
-    bounded: dict[tuple[int, int], GraphTimes] = field(default_factory=dict)
+    bounded: dict[tuple[int, int], LayerTable] = field(default_factory=dict)
     joules: dict[tuple[int, int], tuple[LayerJoules, ...]] = field(default_factory=dict)
     works: dict[tuple[int, int], WorkTimes] = field(default_factory=dict)
 
@@ -184,7 +185,7 @@ class ChipEvaluation:
             self.layers[key] = exact_layers(task.graphs[graph], name, self.arrays, constants, self.known, costs)
         return self.layers[key]
 
-    def _proved_quickly(self, model: int, graph: int) -> GraphTimes | None:
+    def _proved_quickly(self, model: int, graph: int) -> LayerTable | None:
         """What duals prove of the layers of a graph; None where that is no quicker than the exact schedules."""
         key, own = (model, graph), self.tasks[model].graphs[graph]
         if key in self.layers or own.has_formula or self.known.scheduler != "exact":
@@ -204,10 +205,10 @@ class ChipEvaluation:
         self.known.placements += 1
         return fastest_at(self.problem(model, configuration, hbm, proved), chosen.zeros, task.prices, below_s) is None
 
-    def problem(self, model: int, configuration: int, hbm: int, times: GraphTimes) -> Problem:
+    def problem(self, model: int, configuration: int, hbm: int, times: LayerTable) -> Problem:
         """The placement problem of a configuration with a memory (its position in the job's list)."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
-        costs, rate = times.costs(task.graphs[chosen.graph]), float(times.hbm_bytes_per_s[0])
+        costs, rate = column_costs(times), float(times.hbm_bytes_per_s[0])
         return problem_of(task, chosen, costs, self.job.hbm_bytes[hbm], rate)
 
     def plan(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.evaluate.layer_table import LayerTable
 from phaze.search.bounds.chip_times import layer_times_on
 from phaze.search.bounds.model_bounds import DUAL, model_bounds
-from phaze.search.rank_graph import GraphTimes
 from phaze.search.rates import alike
 from phaze.search.state import SearchState
 
@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 def bounds_on(
     state: SearchState,
     index: Integers,
-    times: list[list[GraphTimes]],
+    times: list[list[LayerTable]],
     cuts: Sequence[Floats | float],
     general: bool = False,
     floors: Sequence[Floats] | None = None,
@@ -46,13 +46,13 @@ def bounds_on(
     return bounds
 
 
-def finer_times(state: SearchState, index: Integers, wanted: Sequence[Flags] | None = None) -> list[list[GraphTimes]]:
+def finer_times(state: SearchState, index: Integers, wanted: Sequence[Flags] | None = None) -> list[list[LayerTable]]:
     """The best bounds on the layers of some chips: with the antichain dual, or what is known where that is exact;
     ``wanted`` as of :func:`~phaze.search.bounds.chip_times.layer_times_on`."""
     if state.times and all(graph.has_formula for task in state.job.models for graph in task.graphs):
         return [[own.taken(index) for own in model] for model in state.times]
 
-    def work_out(some: Integers, wanted: Sequence[Flags] | None = None) -> list[list[GraphTimes]]:
+    def work_out(some: Integers, wanted: Sequence[Flags] | None = None) -> list[list[LayerTable]]:
         own = (state.job, state.opened, state.networks, state.arrays, some, DUAL, state.deadline)
         return layer_times_on(*own, wanted)
 

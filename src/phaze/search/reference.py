@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.errors import InputError
+from phaze.evaluate.layers import column_costs
 from phaze.evaluate.ruled_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
@@ -105,7 +106,7 @@ def placed_on(
     """The plan that is chosen for one configuration at each stage of ZeRO, the fastest of any kind if nothing else is
     said; without one where nothing fits or nothing takes less than ``below_s``."""
     times = layers.exact.times
-    costs, rate = times.costs(task.graphs[configuration.graph]), float(times.hbm_bytes_per_s[0])
+    costs, rate = column_costs(times), float(times.hbm_bytes_per_s[0])
     problem = problem_of(task, configuration, costs, hbm_bytes, rate)
     found = (
         fastest_at(problem, configuration.zeros, task.prices, below_s)

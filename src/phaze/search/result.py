@@ -13,6 +13,7 @@ from phaze import __version__
 from phaze.documents import dumps
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.layers import column_costs
 from phaze.evaluate.offloaded import offload_document
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_document import clusters_document
@@ -87,7 +88,7 @@ def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any
             "full_s": cost.full_s,
             **({"modes_s": {mode.name: mode.again_s for mode in cost.more}} if cost.more else {}),
         }
-        for index, (cost, least) in enumerate(zip(layers.times.costs(graph), layers.proved.costs(graph), strict=True))
+        for index, (cost, least) in enumerate(zip(column_costs(layers.times), column_costs(layers.proved), strict=True))
     ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from phaze.evaluate.layer_times import layer_works
+from phaze.evaluate.layer_table import layer_works
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds
 from phaze.search.state import SearchState
 

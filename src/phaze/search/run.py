@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
+from phaze.evaluate.layer_table import CHUNK, LayerTable
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
 from phaze.search.bounds.model_bounds import CHEAP, model_floors, no_floors
@@ -36,7 +37,6 @@ from phaze.search.finer_bounds import bounds_on, raise_open
 from phaze.search.first_design import better_design, design_on, first_bounds, first_design, stop
 from phaze.search.journal import Journal
 from phaze.search.objective import Scale
-from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.rates import rates_of
 from phaze.search.round_works import share_works
 from phaze.search.shared import Shared
@@ -104,7 +104,7 @@ def keep_times(state: SearchState, shared: Shared | None) -> None:
     """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
     job, opened = state.job, state.opened
 
-    def work_out(index: Integers) -> list[list[GraphTimes]]:
+    def work_out(index: Integers) -> list[list[LayerTable]]:
         return layer_times_on(job, opened, state.networks, state.arrays, index, CHEAP, state.deadline)
 
     if shared is None:
@@ -141,7 +141,7 @@ def begin(
     return state
 
 
-def _times_on(state: SearchState, index: Integers) -> list[list[GraphTimes]]:
+def _times_on(state: SearchState, index: Integers) -> list[list[LayerTable]]:
     """Layer times of some chips of a large space, whose floors on joules are set by the configuration."""
     times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline)
     if state.energy is not None:

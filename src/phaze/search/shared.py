@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.evaluate.layer_table import LayerTable
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluation import ScheduleMemo
-from phaze.search.rank_graph import GraphTimes
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
-Times = list[list[GraphTimes]]
+Times = list[list[LayerTable]]
 
 
 def _shapes(job: SearchJob) -> tuple[object, ...]:
@@ -51,7 +51,7 @@ def chip_rows(opened: SpaceChips) -> NDArray[np.void]:
 def _filled(old: Times, fresh: Times, found: Integers, missing: Integers) -> Times:
     """Times of all chips: of those at ``found`` (-1: none) in the old ones, and the fresh ones of the missing."""
 
-    def one(had: GraphTimes, new: GraphTimes) -> GraphTimes:
+    def one(had: LayerTable, new: LayerTable) -> LayerTable:
         whole = had.taken(found)
         whole.put(missing, new)
         return whole

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
+from phaze.evaluate.layer_table import CHUNK, LayerTable
 from phaze.hardware.technology import Technology
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluated import Evaluated
 from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
 from phaze.search.objective import Rates, Scale
-from phaze.search.rank_graph import CHUNK, GraphTimes
 from phaze.search.shared import Shared
 from phaze.search.task import Networks, SearchJob
 from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
@@ -71,7 +71,7 @@ class SearchState:
     scale: Scale
     rates: Rates
     memories: list[int]
-    times: list[list[GraphTimes]]
+    times: list[list[LayerTable]]
     bounds: list[Floats]
     floors: list[Floats]
     known: ScheduleMemo = field(default_factory=ScheduleMemo)

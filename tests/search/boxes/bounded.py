@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from phaze.evaluate.layer_times import layer_works
+from phaze.evaluate.layer_table import layer_works
 from phaze.search.baseline import scale_for
 from phaze.search.boxes.box_bounds import BoxQuestion, box_scores, box_times
 from phaze.search.boxes.box_works import box_joules, box_layer_works

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import cost_table
-from phaze.evaluate.layer_times import layer_works
+from phaze.evaluate.layer_table import CHUNK, LayerTable, empty_table, layer_works
 from phaze.evaluate.ruled_pass import table_times
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.bounds.part_loads import PartLoads, part_floors, peak_floors
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.rank_graph import CHUNK, GraphTimes, RankGraph, empty_times
+from phaze.search.rank_graph import RankGraph
 from phaze.search.task import ModelTask, Networks, SearchJob
 
 Floats = NDArray[np.float64]
@@ -32,17 +32,17 @@ def layer_times_on(
     use: Sequence[Bound],
     deadline: Deadline = NEVER,
     wanted: Sequence[Flags] | None = None,
-) -> list[list[GraphTimes]]:
+) -> list[list[LayerTable]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph.
 
     ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is worked out, and seconds are infinite.
     """
     energy = opened.space.technology if job.objective.needs_energy else None
-    times: list[list[GraphTimes]] = []
+    times: list[list[LayerTable]] = []
     for model, task in enumerate(job.models):
         times.append([])
         for graph, prepared in enumerate(task.graphs):
-            whole = empty_times(prepared, len(index), energy is not None)
+            whole = empty_table(prepared.layers, len(index), energy is not None)
             places = np.arange(len(index))
             if wanted is not None:
                 whole.forget()
@@ -64,16 +64,16 @@ def layer_times_on(
 
 def open_times_on(
     job: SearchJob, networks: Networks, arrays: ChipSet, index: Integers, cuts_s: Sequence[float], deadline: Deadline
-) -> tuple[list[list[GraphTimes]], list[Floats]]:
+) -> tuple[list[list[LayerTable]], list[Floats]]:
     """The cheap bounds on all layers of all models on the chips of ``index``, by model and graph, and what no batch of
     a graph undercuts by peak rates and by the loads of parts, by model [graphs, chips]. Where that is above a model's
     ``cuts_s``, the layers are not looked at, and their seconds are infinite."""
-    times, floors = list[list[GraphTimes]](), list[Floats]()
+    times, floors = list[list[LayerTable]](), list[Floats]()
     for model, task in enumerate(job.models):
         times.append([])
         floors.append(np.zeros((len(task.graphs), len(index))))
         for graph, prepared in enumerate(task.graphs):
-            whole = empty_times(prepared, len(index), False)
+            whole = empty_table(prepared.layers, len(index), False)
             whole.forget()
             for own, tasks in networks.groups(index):
                 deadline.check()
@@ -92,7 +92,7 @@ class _OpenBounds:
 
     floors_s: Floats
     open: Integers
-    bounds: GraphTimes | None
+    bounds: LayerTable | None
 
 
 def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipSet, cut_s: float, deadline: Deadline) -> _OpenBounds:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
+from phaze.evaluate.layer_table import LayerTable, layer_table
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.technology import Technology
 from phaze.placement.bottleneck_solver import decides
@@ -29,7 +30,7 @@ from phaze.search.bounds.shape_tables import tables_of
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.energy import layer_floors
 from phaze.search.problem import has_plan, pattern_of
-from phaze.search.rank_graph import GraphTimes, RankGraph, graph_times
+from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask, SearchJob, on_all_devices
 
 Floats = NDArray[np.float64]
@@ -55,16 +56,16 @@ def layer_bounds(
     energy: Technology | None = None,
     deadline: Deadline = NEVER,
     costs: WorkTimes | None = None,
-) -> GraphTimes:
+) -> LayerTable:
     """Bounds on all distinct layers of a graph, for each chip, and with ``energy`` on their joules; ``costs`` as in
-    :func:`phaze.search.rank_graph.graph_times`."""
+    :func:`phaze.evaluate.layer_table.layer_table`."""
 
     def bound(one: RuledPass, times: Times) -> Floats:
         deadline.check()
         return pass_bound(one, times, use)
 
     deadline.check()
-    found = graph_times(graph, chips, task.training.constants, bound, costs)
+    found = layer_table(graph.layers, chips, task.training.constants, bound, costs)
     if energy is None:
         return found
     return replace(found, dynamic_j=layer_floors(graph, chips, task.training.constants, energy))
@@ -73,7 +74,7 @@ def layer_bounds(
 def batch_bounds(
     task: ModelTask,
     configuration: Configuration,
-    times: GraphTimes,
+    times: LayerTable,
     hbm_bytes: int,
     cut_s: Floats | float = np.inf,
     finer: bool = False,
@@ -101,7 +102,7 @@ def batch_bounds(
 
 def model_bounds(
     task: ModelTask,
-    times: Sequence[GraphTimes],
+    times: Sequence[LayerTable],
     hbm_bytes: Sequence[int],
     cut_s: Floats | float = np.inf,
     finer: bool = False,
@@ -146,7 +147,7 @@ def _fits(task: ModelTask, hbm_bytes: int) -> bool:
     return task.shared.take(("fits", hbm_bytes), lambda: any(has_plan(task, one, hbm_bytes) for one in every))
 
 
-def device_floors(task: ModelTask, times: Sequence[GraphTimes]) -> Floats:
+def device_floors(task: ModelTask, times: Sequence[LayerTable]) -> Floats:
     """What a batch of every graph takes at the least where no device ever waits, [graphs, chips]."""
     pairs = zip(task.graphs, times, strict=True)
     seconds = [on_all_devices(task, graph, own.forward_s + own.backward_s) for graph, own in pairs]
@@ -159,7 +160,7 @@ def no_floors(job: SearchJob, chips: int) -> list[Floats]:
     return [np.zeros(one) if job.objective.needs_energy else np.broadcast_to(0.0, one) for one in shapes]
 
 
-def model_floors(task: ModelTask, times: Sequence[GraphTimes]) -> Floats:
+def model_floors(task: ModelTask, times: Sequence[LayerTable]) -> Floats:
     """Bounds on the dynamic joules of a batch of every graph, [graphs, chips]; zero where energy does not count."""
     found = [
         np.zeros(own.forward_s.shape[1])

@@ -26,11 +26,11 @@ are lowered by 1e-9 for the rounding of sums.
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.evaluate.layer_table import LayerTable
 from phaze.search.bounds.shape_cut_kernels import cut_floors
 from phaze.search.bounds.shape_kernels import depth_floors, shape_floors
 from phaze.search.bounds.shape_tables import ShapeTables
 from phaze.search.deadline import NEVER, Deadline
-from phaze.search.rank_graph import GraphTimes
 
 Floats = NDArray[np.float64]
 # Bounds are lowered by this: sums of layer times in another order differ by less.
@@ -39,7 +39,7 @@ SLACK = 1e-9
 CUTS = 1024
 
 
-def cheap_floors(tables: ShapeTables, times: GraphTimes, choice: str, cut_s: Floats | float = np.inf) -> Floats:
+def cheap_floors(tables: ShapeTables, times: LayerTable, choice: str, cut_s: Floats | float = np.inf) -> Floats:
     """What no plan undercuts, by counting, for each chip, or ``cut_s`` (of all chips or of each) if that is less;
     infinite where nothing fits."""
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
@@ -62,7 +62,7 @@ def _each(cut_s: Floats | float, like: Floats) -> Floats:
     return cuts
 
 
-def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: Floats | float) -> Floats:
+def cut_bounds(tables: ShapeTables, times: LayerTable, cut_s: Floats | float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
     mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, *times.more_s, times.full_s])
@@ -82,7 +82,7 @@ def cut_bounds(tables: ShapeTables, times: GraphTimes, cut_s: Floats | float) ->
 
 
 def shape_bounds(
-    tables: ShapeTables, times: GraphTimes, choice: str, cut_s: Floats | float, cuts: bool, deadline: Deadline = NEVER
+    tables: ShapeTables, times: LayerTable, choice: str, cut_s: Floats | float, cuts: bool, deadline: Deadline = NEVER
 ) -> Floats:
     """Bounds on the batch time of a configuration, for each chip; ``cut_s`` of all or of each.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.evaluate.layer_table import LayerTable
 from phaze.hardware.technology import Technology
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds, model_bounds, model_floors
 from phaze.search.boxes.box_costs import BoxChips
@@ -20,7 +21,6 @@ from phaze.search.boxes.corners import corners_of
 from phaze.search.boxes.grid import Boxes, BoxGrid
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.objective import Rates, Scale
-from phaze.search.rank_graph import GraphTimes
 from phaze.search.rates import alike, rates_of
 from phaze.search.task import ModelTask, SearchJob, networks_of
 
@@ -45,7 +45,7 @@ class BoxQuestion:
         return self.job.space.technology if self.job.objective.needs_energy else None
 
 
-def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> GraphTimes:
+def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> LayerTable:
     """Bounds on the layers of one graph on every box."""
     own, constants = task.graphs[graph], task.training.constants
     costs = box_layer_works(own, boxes, constants)
@@ -68,7 +68,7 @@ class BoxTimes:
     """Boxes with all that bounds on their scores need: rates, and by network its boxes, its models and their times."""
 
     rates: Rates
-    networks: tuple[tuple[Integers, tuple[ModelTask, ...], tuple[tuple[GraphTimes, ...], ...]], ...]
+    networks: tuple[tuple[Integers, tuple[ModelTask, ...], tuple[tuple[LayerTable, ...], ...]], ...]
 
     def __len__(self) -> int:
         return int(self.rates.rate.shape[1])
@@ -135,7 +135,7 @@ def _taken(rates: Rates, index: Integers) -> Rates:
 def _bounds(
     question: BoxQuestion,
     task: ModelTask,
-    times: Sequence[GraphTimes],
+    times: Sequence[LayerTable],
     hbm: Sequence[int],
     rates: Rates,
     limits_s: tuple[Floats, Floats],
