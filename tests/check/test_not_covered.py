@@ -69,7 +69,6 @@ LISTED: dict[str, tuple[str, Change]] = {
     ),
     "measured base chips of a space": ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
     "least regret": ("clustered", _regret),
-    "links of chips of cores as an axis": ("good", _set("problem", "space", "axes", "links", value=[1e9, 2e9])),
     "a stack's software share on chips of cores": ("good", _set(*TRAINING, "constants", "software_share", value=0.75)),
     "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),

@@ -98,7 +98,8 @@ class Job:
 
     def at_links(self, bandwidth: float) -> "Job":
         """On another innermost level."""
-        return replace(self, network=self.network.at_links(bandwidth))
+        link = bandwidth if self.stack.flat else self.stack.link
+        return replace(self, network=self.network.at_links(bandwidth), stack=replace(self.stack, link=link))
 
     def room(self, hbm_bytes: float) -> float:
         """Bytes that a device may fill beside the reserve."""

@@ -85,7 +85,8 @@ class ChipCosts:
 @dataclass(slots=True)
 class Model:
     """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters, ``objective`` where
-    not time alone counts; ``parts`` by graph, ``spaces`` by graph and memory."""
+    not time alone counts; ``own_links``: those of a chip are the innermost level of the network; ``parts`` by graph,
+    ``spaces`` by graph and memory."""
 
     name: str
     job: Job
@@ -95,6 +96,7 @@ class Model:
     memories: tuple[int, ...]
     fan_out: int
     objective: Objective | None = None
+    own_links: bool = False
     parts: list[GraphParts] = field(init=False)
     spaces: dict[tuple[int, int], list[PlanSpace]] = field(default_factory=dict)
 
@@ -116,7 +118,7 @@ class Model:
 
     def _links(self, chips: Chips) -> Floats:
         """Of the innermost level; 0: the network's own."""
-        return np.zeros(len(chips)) if chips.of_cores else chips.links
+        return chips.links if self.own_links else np.zeros(len(chips))
 
     def _layers(
         self, graph: RunGraph, costs: ChipCosts, exact: bool, paths: bool, schedules: Any = None
@@ -223,6 +225,7 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Mo
 def model_of(
     table: Mapping[str, Any], graphs: Any, fusion: Any, multipliers: Any, residency: bool, memories: Sequence[int],
     fan_out: int = 0, constants: Constants | None = None, objective: Objective | None = None,
+    own_links: bool = False,
 ) -> Model:  # fmt: skip
     """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip that is given."""
     stated = constants_of(table["training"]["constants"])
@@ -236,5 +239,6 @@ def model_of(
         run.append(run_graph(graph, job, group, entry, residency))
     ways = _configurations(table["configurations"], job, run)
     return Model(
-        str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out, objective
-    )
+        str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out, objective,
+        own_links,
+    )  # fmt: skip

@@ -114,6 +114,7 @@ def model_at(problem: dict[str, Any], graphs: dict[str, Any], certificate: dict[
         problem["hbm_bytes"],
         technology_of(problem["space"]["base"]).fan_out,
         objective=objective,
+        own_links="links" in problem["space"]["axes"],
     )
 
 

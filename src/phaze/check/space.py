@@ -150,7 +150,6 @@ def _grid_of_cores(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
     """A phaze.space/1."""
     known_keys(space, KEYS | {"tied", "core_buffers"}, "space")
     axes, tied, made = _axes_of(space, AXES), dict(space["tied"]), technology_of(space["base"])
-    cover("links" not in axes, "links as an axis")
     require(set(tied.items()) <= TIES and not set(tied) & set(axes), "tied: not one of the two ties that there are")
     require(set(AXES[:6]) <= set(axes) | set(tied), "axes: one of the six that every space has is missing")
     base = core_fields(space["base"])
