@@ -121,18 +121,18 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
 
     if _is_plan(run):
         document, where = read_plan(run)
-        found = reopened(document, where)
-        return TracedPlan(found.model.name, found.model, found.setting, document, found.job.batch)
+        answered = reopened(document, where)
+        return TracedPlan(answered.model.name, answered.model, answered.setting, document, answered.job.batch)
     finished = run_of(Path(run))
-    at = _chosen([task.name for task in finished.job.models], model, run)
-    task, own, wanted = finished.job.models[at], finished.result["models"][at], finished.result["chip"]
-    way = way_of(task, own)
+    index = _chosen([task.name for task in finished.job.models], model, run)
+    task, answer, wanted = finished.job.models[index], finished.result["models"][index], finished.result["chip"]
+    way = way_of(task, answer)
     if way is None:
         raise InputError(task.name, "its configuration is none of the study's", "search again")
     place = place_of(finished.opened, int(wanted["number"]), run)
     chip = finished.opened.chip(place, int(wanted["hbm_bytes"]))
     job, traced = task.training, task.graphs[way.graph].model
-    return TracedPlan(task.name, traced, job.setting(chip), {"zero": own["zero"], **own["plan"]}, job.batch)
+    return TracedPlan(task.name, traced, job.setting(chip), {"zero": answer["zero"], **answer["plan"]}, job.batch)
 
 
 def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:

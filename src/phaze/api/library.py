@@ -78,11 +78,11 @@ def _counted(space: str) -> Answer:
     from phaze.search.chips import enumerate_space
     from phaze.search.spaces import load_space
 
-    opened = load_space(space)
-    found = enumerate_space(opened)
-    document = {"chips": len(found), "tensor_parts": found.tensor_parts(), "vector_parts": found.vector_parts()}
-    file = opened.file
-    return Answer(document, sheet(SHEET, "space_sections", opened.name, file.title, file.sources, document))
+    loaded = load_space(space)
+    chips = enumerate_space(loaded)
+    document = {"chips": len(chips), "tensor_parts": chips.tensor_parts(), "vector_parts": chips.vector_parts()}
+    file = loaded.file
+    return Answer(document, sheet(SHEET, "space_sections", loaded.name, file.title, file.sources, document))
 
 
 def _listed_chips(terms: str) -> Answer:
@@ -92,7 +92,9 @@ def _listed_chips(terms: str) -> Answer:
 
     prices = load_terms(terms)
     sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
-    return Answer({"chips": [brief_document(one) for one in sheets]}, sheet(SHEET, "chips_sections", sheets))
+    return Answer(
+        {"chips": [brief_document(estimates) for estimates in sheets]}, sheet(SHEET, "chips_sections", sheets)
+    )
 
 
 def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
@@ -104,12 +106,12 @@ def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     prices = load_terms(terms)
     keys, where = chip_keys(name)
     device = chip_in(changed_keys(keys, changes), name if changes else where)
-    found = sheet_of(device, prices)
+    estimates = sheet_of(device, prices)
     about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
-    document = {**sheet_document(found), "sources": dict(device.sources), "notes": device.notes, "terms": about}
+    document = {**sheet_document(estimates), "sources": dict(device.sources), "notes": device.notes, "terms": about}
     doubtful = {path: source for path, source in device.sources.items() if source.startswith(UNREAD)}
-    shown = sheet("phaze.report.chip_sheet", "chip_sections", found, device.notes, doubtful)
-    return Sheeted(document, shown, found.chip)
+    shown = sheet("phaze.report.chip_sheet", "chip_sections", estimates, device.notes, doubtful)
+    return Sheeted(document, shown, estimates.chip)
 
 
 @api
@@ -166,8 +168,8 @@ def clusters(
         cluster = load_cluster(name)
         document = {**plain(cluster), "notes": cluster.notes, "sources": dict(cluster.sources)}
         return Answer(document, sheet(SHEET, "cluster_sections", cluster, cluster.notes))
-    found = [load_cluster(each) for each in preset_names("clusters")]
-    return Answer({"clusters": [plain(cluster) for cluster in found]}, sheet(SHEET, "clusters_sections", found))
+    bundled = [load_cluster(each) for each in preset_names("clusters")]
+    return Answer({"clusters": [plain(cluster) for cluster in bundled]}, sheet(SHEET, "clusters_sections", bundled))
 
 
 @api
@@ -194,8 +196,8 @@ def stacks(
         stack = load_stack(name)
         document = {**plain_value(stack), "notes": stack.notes, "sources": dict(stack.sources)}
         return Answer(document, sheet(SHEET, "stacks_sections", [stack], stack.notes))
-    found = [load_stack(each) for each in preset_names("stacks")]
-    return Answer({"stacks": [plain_value(stack) for stack in found]}, sheet(SHEET, "stacks_sections", found))
+    bundled = [load_stack(each) for each in preset_names("stacks")]
+    return Answer({"stacks": [plain_value(stack) for stack in bundled]}, sheet(SHEET, "stacks_sections", bundled))
 
 
 @api
@@ -218,12 +220,12 @@ def technologies(
     from phaze.hardware.technologies import technologies as bundled_technologies
     from phaze.hardware.technologies import technologies_named
 
-    found = bundled_technologies() if name is None else technologies_named(name)
-    documents: list[dict[str, Any]] = [{"schema": one.schema_, **plain_value(one)} for one in found]
+    processes = bundled_technologies() if name is None else technologies_named(name)
+    documents: list[dict[str, Any]] = [{"schema": process.schema_, **plain_value(process)} for process in processes]
     if name is None:
-        return Answer({"technologies": documents}, sheet(SHEET, "processes_sections", found))
-    whole = [{**row, "notes": one.notes, "sources": dict(one.sources)}
-             for row, one in zip(documents, found, strict=True)]  # fmt: skip
+        return Answer({"technologies": documents}, sheet(SHEET, "processes_sections", processes))
+    whole = [{**row, "notes": process.notes, "sources": dict(process.sources)}
+             for row, process in zip(documents, processes, strict=True)]  # fmt: skip
     # A name that both versions have: that of chips of cores first, the other one beside it.
     joined = whole[0] if len(whole) == 1 else {**whole[0], "of_clusters": whole[1]}
-    return Answer(joined, sheet(SHEET, "named_processes_sections", found))
+    return Answer(joined, sheet(SHEET, "named_processes_sections", processes))

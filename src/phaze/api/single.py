@@ -85,10 +85,10 @@ def place(
     with on_standard_error() as progress:
         progress.step("phaze place")
         answers, documents = _each(profile, _placed, "placing profiles", progress)
-    short = [found for _, _, found, _ in answers if isinstance(found, Shortage)]
+    short = [plan for _, _, plan, _ in answers if isinstance(plan, Shortage)]
     if options["perfetto"] is not None:
         write_trace(
-            options["perfetto"], [(where, problem, found) for where, problem, found, _ in answers if found not in short]
+            options["perfetto"], [(where, problem, plan) for where, problem, plan, _ in answers if plan not in short]
         )
 
     shown = sheet("phaze.report.plan_sheet", "place_sections", [answer[:3] for answer in answers])
@@ -112,10 +112,10 @@ def _placed(source: Source) -> Answered:
         raw = parse(text, notation_of(str(source), text), where)
     problem = problem_of(raw, where)
     try:
-        found = place_problem(problem)
+        plan = place_problem(problem)
     except InputError as fault:
         raise InputError(f"{where}: {fault.where}", fault.problem, fault.remedy) from None
-    return where, problem, found, checked_document(problem, found)
+    return where, problem, plan, checked_document(problem, plan)
 
 
 def write_trace(path: str | Path, plans: "Sequence[tuple[str, PlacementProblem, Plan]]") -> None:
@@ -156,50 +156,14 @@ def schedule(
         raise InputError("schedule", "give either files of operators or --model", remedy)
     with on_standard_error() as progress:
         progress.step("phaze schedule")
-        from phaze.schedule.solve import solve
-
-        known: Known = {}
+        memo: Known = {}
         if operators:
             answers, documents = _each(
-                operators, lambda source: _scheduled(source, options["scheduler"], known), "scheduling files", progress
+                operators, lambda source: _scheduled(source, options["scheduler"], memo), "scheduling files", progress
             )
-        elif options["chip"] is None:
-            raise InputError("--model", "there is no chip", "add --chip tpu-v4")
         else:
-            from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
-            from phaze.graph.supply.point import Rank
-            from phaze.graph.supply.rank import rank_of
-            from phaze.graph.supply.supply import GraphFile, supply_of
-            from phaze.graph.supply.tracing import OPENING
-
-            place = (
-                with_plan(options["model"], None if options["tp_plan"] is None else str(options["tp_plan"]))
-                if isinstance(options["model"], str)
-                else ""
-            )
-            length, setting = (
-                length_of(options["sequence"]),
-                setting_of(options["chip"], options["cluster"], options["stack"], options["basis"], options["rules"]),
-            )
-            progress.step(OPENING)
-            own = (
-                supply_of(place, allow_code=True, fresh=options["fresh"])
-                if options["model"] is None or isinstance(options["model"], str)
-                else options["model"]
-            )
-            kernels = options["attention"] or (None if isinstance(own, GraphFile) else setting.stack.attention)
-            rank = Rank(options["tensor"], options["microbatch"], length, kernels, options["sequence_parallel"] or None)
-            traced = rank_of(own, rank, watch=progress.counting("tracing"))
-            progress.clear()
-            if place:
-                announce(place, length)
-            progress.step("scheduling operators")
-            passes = layer_passes(
-                traced, options["layer"], PASSES if options["pass_"] is None else (options["pass_"],), setting
-            )
-            found = [solve(one.problem, options["scheduler"], known=known) for one in passes]
-            documents = [{**own.document(), "of": one.of} for one, own in zip(passes, found, strict=True)]
-            answers = [(one.title, one.shown, own, {}) for one, own in zip(passes, found, strict=True)]
+            answers = _layer_schedules(options, memo, progress)
+            documents = [answer[3] for answer in answers]
     if options["perfetto"] is not None:
         from phaze.documents import dumps
         from phaze.files import write_whole
@@ -212,15 +176,49 @@ def schedule(
     return Scheduled(documents[0], shown, exit_code=code, more=tuple(documents[1:]))
 
 
-def _scheduled(source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], known: "Known") -> Answered:
+def _layer_schedules(options: ScheduleOptions, memo: "Known", progress: "Progress") -> list[Answered]:
+    """The passes of a layer of a model on a chip, each scheduled."""
+    from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
+    from phaze.graph.supply.point import Rank
+    from phaze.graph.supply.rank import rank_of
+    from phaze.graph.supply.supply import GraphFile, supply_of
+    from phaze.graph.supply.tracing import OPENING
+    from phaze.schedule.solve import solve
+
+    if options["chip"] is None:
+        raise InputError("--model", "there is no chip", "add --chip tpu-v4")
+    model, tensor_plan, length = options["model"], options["tp_plan"], length_of(options["sequence"])
+    place = with_plan(model, None if tensor_plan is None else str(tensor_plan)) if isinstance(model, str) else ""
+    setting = setting_of(options["chip"], options["cluster"], options["stack"], options["basis"], options["rules"])
+    progress.step(OPENING)
+    if model is None or isinstance(model, str):
+        supply = supply_of(place, allow_code=True, fresh=options["fresh"])
+    else:
+        supply = model
+    kernels = options["attention"] or (None if isinstance(supply, GraphFile) else setting.stack.attention)
+    rank = Rank(options["tensor"], options["microbatch"], length, kernels, options["sequence_parallel"] or None)
+    traced = rank_of(supply, rank, watch=progress.counting("tracing"))
+    progress.clear()
+    if place:
+        announce(place, length)
+    progress.step("scheduling operators")
+    wanted = PASSES if options["pass_"] is None else (options["pass_"],)
+    answers: list[Answered] = []
+    for layer_pass in layer_passes(traced, options["layer"], wanted, setting):
+        solved = solve(layer_pass.problem, options["scheduler"], known=memo)
+        answers.append((layer_pass.title, layer_pass.shown, solved, {**solved.document(), "of": layer_pass.of}))
+    return answers
+
+
+def _scheduled(source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], memo: "Known") -> Answered:
     from phaze.documents import check
     from phaze.schedule.files import OperatorsFile, load_problem
     from phaze.schedule.solve import solve
 
     where = "operators" if isinstance(source, Mapping) else str(source)
     problem = check(OperatorsFile, source, where).value() if isinstance(source, Mapping) else load_problem(where)
-    found = solve(problem, scheduler, known=known)
-    if found.effort.method == "large":
+    schedule = solve(problem, scheduler, known=memo)
+    if schedule.effort.method == "large":
         many = f"{len(problem.operators):,} operators are many: a list schedule and a bound, no proof."
         sys.stderr.write(f"phaze: {where}: {many}\n")
-    return where, problem, found, found.document()
+    return where, problem, schedule, schedule.document()

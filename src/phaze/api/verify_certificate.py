@@ -66,7 +66,7 @@ def as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "V
 
 def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
     """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well enough."""
-    opened: list[Plain] = []
+    references: list[Plain] = []
 
     def values(chip: int) -> list[float]:
         from phaze.search.baseline import scale_for
@@ -74,11 +74,11 @@ def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
         from phaze.search.plain_path import plain_of
         from phaze.study.load import question_in
 
-        if not opened:
+        if not references:
             job = question_in(folder).job
-            opened.append(plain_of(job, scale_for(job), enumerate_space(job.space)))
-        every = opened[0].values(chip, opened[0].memories)
-        return [min(own) for own in zip(*every, strict=True)]
+            references.append(plain_of(job, scale_for(job), enumerate_space(job.space)))
+        every = references[0].values(chip, references[0].memories)
+        return [min(seconds) for seconds in zip(*every, strict=True)]
 
     return values
 

@@ -31,20 +31,20 @@ def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
     from phaze.sweep.over import shown_value
 
     key, first = document["over"], None
-    for at, point in enumerate(document["points"]):
-        path = folder / "points" / f"{at:03d}" / STUDY
+    for index, point in enumerate(document["points"]):
+        path = folder / "points" / f"{index:03d}" / STUDY
         if point["chip"] is None and not path.is_file():
             continue
         value, rest = _without(tomllib.loads(read_text(str(path))[0]), key)
         true = shown_value(value)
         if true is None:
-            return [f"points[{at}]: its study states no value of {key}"]
+            return [f"points[{index}]: its study states no value of {key}"]
         if true[0] != point["value"]:
-            return [f"points[{at}].value: {point['value']!r}, and its study has {value!r}"]
+            return [f"points[{index}].value: {point['value']!r}, and its study has {value!r}"]
         if true[1] != point["shown"]:
-            return [f"points[{at}].shown: {point['shown']!r}, and its study has {true[1]!r}"]
+            return [f"points[{index}].shown: {point['shown']!r}, and its study has {true[1]!r}"]
         if first is not None and rest != first:
-            return [f"points[{at}]: its study differs from the first one in more than {key}"]
+            return [f"points[{index}]: its study differs from the first one in more than {key}"]
         if rest.get("name", document["name"]) != document["name"]:
             return [f"name: {document['name']!r}, and its studies are called {rest['name']!r}"]
         first = rest
@@ -53,9 +53,9 @@ def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
 
 def _folders(folder: Path, document: Mapping[str, Any]) -> list[str]:
     """Answers in the folder that sweep.json does not show."""
-    found = {path.name: path for path in (folder / "points").glob("*") if (path / RESULT).is_file()}
-    shown = {f"{at:03d}": point for at, point in enumerate(document["points"])}
-    for name in sorted(found):
+    answers = {path.name: path for path in (folder / "points").glob("*") if (path / RESULT).is_file()}
+    shown = {f"{index:03d}": point for index, point in enumerate(document["points"])}
+    for name in sorted(answers):
         if name not in shown:
             return [f"points/{name}: it holds an answer, and sweep.json has no such point"]
         if shown[name]["chip"] is None:
@@ -70,9 +70,9 @@ def _view(folder: Path, document: Mapping[str, Any], results: Mapping[int, Mappi
     from phaze.sweep.run import SWEEP, Best, best_of, document_of
 
     points = []
-    for at, point in enumerate(document["points"]):
-        if at in results:
-            points.append(best_of(point["value"], point["shown"], results[at]))
+    for index, point in enumerate(document["points"]):
+        if index in results:
+            points.append(best_of(point["value"], point["shown"], results[index]))
         else:
             points.append(Best(point["value"], point["shown"], None, None, None, None, None, (), point["problem"]))
     true = dumps(document_of(document["name"], document["over"], points), pretty=True) + "\n"
@@ -83,17 +83,17 @@ def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progr
     """Every point that has an answer, proved."""
     from phaze.documents import read_answer
 
-    found = []
-    for at, point in enumerate(document["points"]):
+    verdicts = []
+    for index, point in enumerate(document["points"]):
         if point["chip"] is None:
             continue
-        place = Path(run) / "points" / f"{at:03d}"
-        progress.step(f"checking the certificate of point {at + 1} of {len(document['points'])}")
+        place = Path(run) / "points" / f"{index:03d}"
+        progress.step(f"checking the certificate of point {index + 1} of {len(document['points'])}")
         result, text, _ = read_answer(str(place / RESULT))
         verdict, wrong = independently(str(place), quick, result, text, progress)
         verdict.wrong = wrong[0] if wrong else verdict.wrong
-        found.append((at, verdict))
-    return found
+        verdicts.append((index, verdict))
+    return verdicts
 
 
 def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
@@ -103,16 +103,16 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
     from phaze.sweep.schema import sweep_in
 
     folder, document = Path(run), sweep_in(Path(run))
-    found = _points(run, quick, document, progress)
-    wrong = [f"point {at + 1}: {verdict.wrong}" for at, verdict in found if verdict.wrong]
-    missing = [f"point {at + 1}: {verdict.missing}" for at, verdict in found if verdict.missing]
+    verdicts = _points(run, quick, document, progress)
+    wrong = [f"point {index + 1}: {verdict.wrong}" for index, verdict in verdicts if verdict.wrong]
+    missing = [f"point {index + 1}: {verdict.missing}" for index, verdict in verdicts if verdict.missing]
     missing += [
-        f"point {at + 1}: that nothing is feasible is stated, not proved"
-        for at, point in enumerate(document["points"])
+        f"point {index + 1}: that nothing is feasible is stated, not proved"
+        for index, point in enumerate(document["points"])
         if point["chip"] is None
     ]
     try:
-        results = {at: read_answer(str(folder / "points" / f"{at:03d}" / RESULT))[0] for at, _ in found}
+        results = {index: read_answer(str(folder / "points" / f"{index:03d}" / RESULT))[0] for index, _ in verdicts}
         wrong = wrong or _folders(folder, document) or _studies(folder, document) or _view(folder, document, results)
     except (*READING, tomllib.TOMLDecodeError) as fault:
         wrong = wrong or [f"the sweep cannot be read ({type(fault).__name__}: {fault})"]
@@ -123,13 +123,16 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
         "checker": "independent",
         "holds": holds,
         "points": [
-            {"point": at, "run_id": verdict.run_id, "holds": verdict.holds, "gap": verdict.proved_gap}
-            for at, verdict in found
+            {"point": index, "run_id": verdict.run_id, "holds": verdict.holds, "gap": verdict.proved_gap}
+            for index, verdict in verdicts
         ],
         "not_covered": missing,
         "objections": wrong,
     }
 
-    points = [(f"{document['over']} = {document['points'][at]['shown']}", verdict.sentence()) for at, verdict in found]
+    points = [
+        (f"{document['over']} = {document['points'][index]['shown']}", verdict.sentence())
+        for index, verdict in verdicts
+    ]
     shown = sheet("phaze.report.verify_sheet", "sweep_verdict_sections", answer, points)
     return Answer(answer, shown, exit_code=1 if wrong else NOT_COVERED if missing else 0)

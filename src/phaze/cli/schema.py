@@ -33,8 +33,8 @@ def formats() -> "dict[str, Format]":
 
     clusters = (CHIP, CLUSTER_SPACE, NODE)
     hardware = (*clusters, CORE_CHIP, CLUSTER, DIE, OWNERSHIP, SPACE, STACK, TECHNOLOGY)
-    known = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
-    return {found.name: found for found in sorted(known, key=lambda found: found.name)}
+    every = (*hardware, FRONT, GRAPH, OPERATORS, PROFILE, RUN, STUDY, SWEEP, TENSOR_PLAN)
+    return {form.name: form for form in sorted(every, key=lambda form: form.name)}
 
 
 def schema(name: Name = None) -> Answer:
@@ -42,17 +42,17 @@ def schema(name: Name = None) -> Answer:
 
     Examples: phaze schema · phaze schema chip > chip.schema.json
     """
-    known = formats()
+    every = formats()
     if name is None:
-        return _all(known)
+        return _all(every)
     # A short name means the version that every command reads, the first; sorted so that it comes last.
-    short = {full.removeprefix("phaze.").split("/")[0]: full for full in sorted(known, reverse=True)}
+    short = {full.removeprefix("phaze.").split("/")[0]: full for full in sorted(every, reverse=True)}
     full = short.get(name, name)
-    if full not in known:
+    if full not in every:
         from phaze.errors import unknown_name
 
         raise unknown_name("", "format", name, short)
-    document: dict[str, Any] = {"$id": full, **known[full].model.model_json_schema(by_alias=True)}
+    document: dict[str, Any] = {"$id": full, **every[full].model.model_json_schema(by_alias=True)}
 
     from phaze.documents import dumps
 

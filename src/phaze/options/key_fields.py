@@ -33,7 +33,8 @@ class KeyField:
 
 def job_options() -> dict[str, Option]:
     """The options of a training job and of its plans, by name."""
-    return {one.name: one.option for table in (JobOptions, ParallelOptions) for one in table_parameters(table)}
+    parameters = [*table_parameters(JobOptions), *table_parameters(ParallelOptions)]
+    return {parameter.name: parameter.option for parameter in parameters}
 
 
 def study_keys(table: str) -> list[KeyField]:

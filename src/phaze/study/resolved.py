@@ -34,14 +34,14 @@ def _words(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, str) or not isinstance(value, Iterable):
         return str(value)
-    return ", ".join(_words(one) for one in value)
+    return ", ".join(_words(part) for part in value)
 
 
 def _frame(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     """Rules, space, memories, limits, objective and proof."""
     rules, space, goal = f"default of rules {study.rules}", job.space, job.objective
     limits = {"area": "mm2", "power": "W", "usd": "USD"}
-    found = [
+    rows = [
         ("rules", study.rules, STUDY if "rules" in study.model_fields_set else "default"),
         ("space", space_name(study), STUDY if study.space else rules),
         (
@@ -53,11 +53,11 @@ def _frame(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     for key, unit in limits.items():
         most = space.limits.get(key)
         stated = getattr(study.budget, key) is not None
-        said = "none" if most is None else f"{most:,.4g} {unit}"
-        found.append((f"budget.{key}", said, STUDY if stated else "the space"))
+        limit = "none" if most is None else f"{most:,.4g} {unit}"
+        rows.append((f"budget.{key}", limit, STUDY if stated else "the space"))
     table = study.objective.model_fields_set
     baseline = "the space" if space.usual_baseline else rules
-    found += [
+    rows += [
         ("objective.kind", goal.kind, STUDY if "kind" in table else "default"),
         ("objective.mean", goal.mean, STUDY if "mean" in table else "default"),
         ("objective.baseline", goal.baseline, STUDY if study.objective.baseline else baseline),
@@ -68,7 +68,7 @@ def _frame(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
             STUDY if "round_size" in study.search.model_fields_set else "default",
         ),
     ]
-    return [ResolvedSetting(*row) for row in found]
+    return [ResolvedSetting(*row) for row in rows]
 
 
 def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
@@ -77,7 +77,7 @@ def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     machine, rules = training.machine, f"default of rules {study.rules}"
     stack, cluster = machine.stack, machine.cluster
     own_stack = f"the cluster {cluster.name}" if usual.stack is None else rules
-    given = table.model_fields_set
+    stated = table.model_fields_set
     changed = " with changes of the study" if study.stack.model_fields_set else ""
     linked = " with changes of the study" if study.cluster.model_fields_set else ""
     chunks = "all that divide the blocks" if training.chunks is None else _words(training.chunks)
@@ -101,27 +101,28 @@ def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     ]
     rows = [
         ResolvedSetting(
-            f"training.{key}", str(value), STUDY if getattr(table, key) is not None and key in given else origin
+            f"training.{key}", str(value), STUDY if getattr(table, key) is not None and key in stated else origin
         )
         for key, value, origin in cases
     ]
     cost = study.cost
     rows.append(ResolvedSetting("cost.basis", machine.basis, STUDY if cost.basis else rules))
-    told = STUDY if "residency" in cost.model_fields_set else "default"
-    return [*rows, ResolvedSetting("cost.residency", _words(cost.residency), told)]
+    residency = STUDY if "residency" in cost.model_fields_set else "default"
+    return [*rows, ResolvedSetting("cost.residency", _words(cost.residency), residency)]
 
 
 def _models(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     """What differs between models."""
-    found = []
+    rows = []
     batch = study.training.batch is not None
-    for at, (table, task) in enumerate(zip(study.tables(), job.models, strict=True)):
-        where, graphs = f"models[{at}]", task.graphs
+    for index, (table, task) in enumerate(zip(study.tables(), job.models, strict=True)):
+        where, graphs = f"models[{index}]", task.graphs
         ranks = sorted({graph.width for graph in graphs})
-        told = table.sequence is not None or study.training.sequence is not None
-        found += [
+        stated = table.sequence is not None or study.training.sequence is not None
+        length = STUDY if stated else "the model"
+        rows += [
             ResolvedSetting(f"{where}.name", task.name, STUDY),
-            ResolvedSetting(f"{where}.sequence", _words(graphs[0].model.sequence), STUDY if told else "the model"),
+            ResolvedSetting(f"{where}.sequence", _words(graphs[0].model.sequence), length),
             ResolvedSetting(f"{where}.widths", _words(ranks), STUDY if table.widths else "the model"),
             ResolvedSetting(
                 f"{where}: training.batch",
@@ -131,8 +132,8 @@ def _models(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
         ]
         if len(job.models) > 1:
             weight = STUDY if "weight" in table.model_fields_set else "default"
-            found.append(ResolvedSetting(f"{where}.weight", _words(table.weight), weight))
-    return found
+            rows.append(ResolvedSetting(f"{where}.weight", _words(table.weight), weight))
+    return rows
 
 
 def resolved(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:

@@ -138,8 +138,8 @@ def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
 
 def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
     """The software: that of the study, else of its setting, else of the cluster, with what the study changes of it."""
-    name, said = study.training.stack or SETTINGS[study.rules].stack or cluster.stack, study.training.family
-    named = None if said is None or said == "best" else said
+    name, families = study.training.stack or SETTINGS[study.rules].stack or cluster.stack, study.training.family
+    named = None if families is None or families == "best" else families
     return stack_with_families(changed_stack(name, study.stack, reader), named, "training.family")
 
 
@@ -155,12 +155,12 @@ def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
 
 def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
     """The stages of ZeRO that a study allows, or those of its setting; some that share out state where ranks do."""
-    found = usual if table.zero is None else ZEROS if table.zero == "best" else (table.zero,)
+    stages = usual if table.zero is None else ZEROS if table.zero == "best" else (table.zero,)
     if table.shard is None:
-        return found
+        return stages
     if table.zero == 0:
         raise InputError("training.shard", "ZeRO 0 shards no state", "use training.zero 1, 2, 3 or best")
-    return tuple(zero for zero in found if zero) or ZEROS[1:]
+    return tuple(zero for zero in stages if zero) or ZEROS[1:]
 
 
 def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> tuple[int, ...]:
@@ -173,10 +173,10 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
     if max(table.expert or [1]) > 1:
         seen = f"{table.shard} with training.expert {table.expert} is not priced"
         raise InputError("training.shard", seen, "leave one of them out")
-    found = tuple(sorted({0 if shard == "all" else shard for shard in table.shard}))
-    if max(found) > devices:
-        raise InputError("training.shard", f"{max(found)} ranks of {devices} devices", "give fewer ranks")
-    return found
+    shards = tuple(sorted({0 if shard == "all" else shard for shard in table.shard}))
+    if max(shards) > devices:
+        raise InputError("training.shard", f"{max(shards)} ranks of {devices} devices", "give fewer ranks")
+    return shards
 
 
 def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
@@ -189,8 +189,8 @@ def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
         seen = f"{split} under schedule '{rule.name}', of whose passes a search has bounds that no such family keeps"
         raise InputError("training.family", seen, "choose schedule serial or companions, or other families")
     require_levels(stack, cluster, "training.cluster")
-    said = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
-    precision = require_priced(table.precision or stack.precision, stack, space.base, said)
+    origin = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
+    precision = require_priced(table.precision or stack.precision, stack, space.base, origin)
     machine = Machine(
         cluster, stack, study.cost.basis or usual.basis, study.cost.residency, precision, space.base.host_bytes_per_s
     )
@@ -221,8 +221,8 @@ def _mode(choice: bool | str) -> RecomputeChoice:
 
 def recompute_of(study: StudyFile) -> tuple[RecomputeChoice, ...]:
     """The recompute choices of a study, in a fixed order; without any those of its setting."""
-    said, usual = study.training.recompute, SETTINGS[study.rules].recompute
-    wanted = usual if said is None else tuple(_mode(one) for one in said)
+    stated, usual = study.training.recompute, SETTINGS[study.rules].recompute
+    wanted = usual if stated is None else tuple(_mode(mode) for mode in stated)
     order: tuple[RecomputeChoice, ...] = ("none", "selective", *sorted(filter(parts_of, wanted)), "full", "best")
     return tuple(dict.fromkeys(choice for choice in order if choice in wanted))
 
@@ -244,8 +244,8 @@ def _recomputing(study: StudyFile, stack: Stack, chip: Chip) -> Stack:
 def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
     """The graphs of a model in files; what the study states of graphs must be true of each."""
     paths, _ = table.graphs or [], degrees_of(training)
-    found = [store.loads(*reader(path)) for path in paths]
-    for path, model in zip(paths, found, strict=True):
+    models = [store.loads(*reader(path)) for path in paths]
+    for path, model in zip(paths, models, strict=True):
         spread = ("sequence_parallel",) if model.tensor > 1 else ()
         length = "sequence" if table.sequence is None else "attention"  # a model's own sequence comes first
         require_traced(table, model, ("sequence",), f"{where}: {path}")
@@ -261,21 +261,21 @@ def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, wher
             if stated is not None and degree not in stated:
                 seen = f"{stated} are stated and the graph is one of {degree} ranks"
                 raise InputError(f"{where}.graphs: {path}: training.{key}", seen, "name it there, or leave them out")
-    return found
+    return models
 
 
 def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, where: str) -> list[Model]:
     """Every traced rank to try: by microbatch, then width, without and with sequence parallelism and with the attention
     as it is asked; graphs that are given have their own."""
     if table.graphs is not None:
-        found = graph_files(table, study.training, reader, where)
-        return sorted(found, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
+        models = graph_files(table, study.training, reader, where)
+        return sorted(models, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
     training = study.training
     sequence = training.sequence if table.sequence is None else table.sequence
     widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
-    asked = training.sequence_parallel
-    spreads = (False, True) if asked == "best" else (asked,)
-    length, refusals, found = check_sequence(entry_of(table.name), sequence), Refusals(), list[Model]()
+    sequence_parallel = training.sequence_parallel
+    spreads = (False, True) if sequence_parallel == "best" else (sequence_parallel,)
+    length, refusals, models = check_sequence(entry_of(table.name), sequence), Refusals(), list[Model]()
     for size in sorted(set(training.microbatches)):
         for width in sorted(set(widths)):
             for spread in spreads if width > 1 else (False,):
@@ -284,9 +284,9 @@ def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, w
                     for parallel in parallels(width, *degrees_of(training)):
                         rank = partial(parallel_rank, load, parallel, length, spread)
                         model = refusals.attempted(parallel, rank)
-                        found += [] if model is None else [model]
+                        models += [] if model is None else [model]
     refusals.require()
-    return found
+    return models
 
 
 def degrees_of(training: TrainingTable) -> Degrees:
@@ -306,9 +306,9 @@ def _ranks(model: Model) -> int:
 
 def model_task(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> ModelTask:
     """One model of a study."""
-    found = _models(table, study, job.machine.stack, reader, where)
-    job = replace(job, batch=sequences_of(batch_of(study), found[0].sequence, "training.batch"))
-    models = [model for model in found if _ranks(model) <= job.devices and model.microbatch <= job.batch]
+    traced = _models(table, study, job.machine.stack, reader, where)
+    job = replace(job, batch=sequences_of(batch_of(study), traced[0].sequence, "training.batch"))
+    models = [model for model in traced if _ranks(model) <= job.devices and model.microbatch <= job.batch]
     if not models:
         raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
     models = [block_model(model) for model in models] if table.part == "block" else models
