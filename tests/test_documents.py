@@ -16,9 +16,9 @@ from phaze.hardware.dies import Die
 from phaze.hardware.ownership import Terms
 from phaze.hardware.stack import Stack
 from phaze.hardware.technology import CoreTechnology
-from phaze.search.space_file import SpaceFile
+from phaze.search.core_space import CoreSpace
 
-MODELS = (CoreChip, Cluster, Stack, CoreTechnology, Terms, Die, SpaceFile)
+MODELS = (CoreChip, Cluster, Stack, CoreTechnology, Terms, Die, CoreSpace)
 KINDS: dict[str, type[documents.Document]] = {
     "chips": CoreChip,
     "clusters": Cluster,
@@ -120,7 +120,7 @@ leaves = (
     | st.sampled_from(["32 GiB", "-1 GiB", "phaze.chip/1", "n7", "torus"])
 )
 keys = st.text(max_size=6) | st.sampled_from(
-    [*CoreChip.model_fields, *Cluster.model_fields, *SpaceFile.model_fields, "schema", "size", "count", "levels"]
+    [*CoreChip.model_fields, *Cluster.model_fields, *CoreSpace.model_fields, "schema", "size", "count", "levels"]
 )
 trees = st.recursive(leaves, lambda t: st.lists(t, max_size=3) | st.dictionaries(keys, t, max_size=6), max_leaves=20)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on, with_budget
 from phaze.report.explain_sheet import explanation_sections
 from phaze.search.chips import enumerate_space
+from phaze.values import replace
 from tests.conftest import Ran
 from tests.search.made_silicon import SMALL
 from tests.search.test_silicon_search import STUDY

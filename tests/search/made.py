@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from phaze import documents
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
@@ -35,8 +34,7 @@ from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, value_on
 from phaze.search.space import Space
-from phaze.search.space_file import SpaceFile
-from phaze.search.spaces import load_space, space_of
+from phaze.search.spaces import load_space, space_in
 from phaze.search.state import SearchState
 from phaze.search.task import Configuration, ModelTask, SearchJob, Training, networks_of, task_of, with_links
 
@@ -63,7 +61,7 @@ def small_space(**axes: Any) -> Space:
         "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }
-    return space_of(documents.check(SpaceFile, raw, "small"))
+    return space_in(raw, "small")
 
 
 def _work(rng: random.Random, size: int) -> Work:

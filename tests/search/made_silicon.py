@@ -5,8 +5,7 @@ from typing import Any
 
 from phaze.search.objective import Kind, Objective
 from phaze.search.space import Space
-from phaze.search.space_file import ClusterSpaceFile
-from phaze.search.spaces import space_of
+from phaze.search.spaces import space_in
 from phaze.search.task import ModelTask, SearchJob
 
 SMALL: dict[str, Any] = {
@@ -34,7 +33,7 @@ SMALL: dict[str, Any] = {
 def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> Space:
     """The small space with other axes or rules."""
     document = {**SMALL, "axes": {**SMALL["axes"], **axes}, "keep": {**SMALL["keep"], **(keep or {})}}
-    return space_of(ClusterSpaceFile.model_validate(document))
+    return space_in(document, "made")
 
 
 def silicon_job(tasks: tuple[ModelTask, ...], space: Space, kind: Kind = "throughput", gap: float = 0.0) -> SearchJob:

@@ -124,14 +124,12 @@ def test_nothing_feasible_says_the_least_shortage(tmp_path: Path) -> None:
 def test_a_space_without_a_chip_and_a_price_that_none_meets_are_said(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from phaze import documents
-    from phaze.search.space_file import SpaceFile
-    from phaze.search.spaces import space_of
+    from phaze.search.spaces import space_in
 
     job = _job()
     for keep, match in (({"most_area": 0.5}, "no chip"), ({"area_of": "tpu-v4-paper", "most_usd": 301.0}, "cheapest")):
-        raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
-        space = space_of(documents.check(SpaceFile, raw, "made"))
+        raw = job.space.model_dump(by_alias=True) | {"keep": keep}
+        space = space_in(raw, "made")
         with pytest.raises(InfeasibleError, match=match):
             run_in(tmp_path / match, Papers(""), replace(job, space=space, hbm_bytes=(2**34,)))
 

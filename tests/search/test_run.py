@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze import documents
 from phaze.search.answer import best_of
 from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
 from phaze.search.run import begin, search
-from phaze.search.space_file import SpaceFile
-from phaze.search.spaces import space_of
+from phaze.search.spaces import space_in
 from phaze.search.state import TIE, SearchState
 from phaze.search.task import SearchJob
 from tests.search.made import GIB, MIB, exact_score, made_job, made_task
@@ -151,8 +149,8 @@ def _jobs(draw: st.DrawFn) -> SearchJob:
     job = made_job(tasks, draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.0, 0.01])), **axes)
     objective = replace(job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic", "regret"])))
     memories = draw(st.sampled_from([(128 * MIB, GIB), (96 * MIB, 8 * GIB, 16 * GIB)]))
-    raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
-    space = space_of(documents.check(SpaceFile, raw, "made"))
+    raw = job.space.model_dump(by_alias=True) | {"keep": keep}
+    space = space_in(raw, "made")
     return replace(job, objective=objective, hbm_bytes=memories, space=space, round_size=draw(st.integers(1, 8)))
 
 
@@ -186,8 +184,8 @@ def test_a_chips_own_links_carry_its_traffic() -> None:
 def test_the_price_of_a_chip_counts_its_memory() -> None:
     job = made_job((made_task(11, microbatches=(1,)),), rows=[64])
     keep = {"area_of": "tpu-v4-paper", "most_usd": 320.0}
-    raw = job.space.file.model_dump(by_alias=True) | {"keep": keep}
-    space = space_of(documents.check(SpaceFile, raw, "made"))
+    raw = job.space.model_dump(by_alias=True) | {"keep": keep}
+    space = space_in(raw, "made")
     dear = replace(job, space=space, hbm_bytes=(128 * MIB, 64 * GIB))
     state = _check_against_exhaustive(dear)
     best = best_of(state)

@@ -15,8 +15,7 @@ from phaze.hardware.technology import load_technology
 from phaze.search.axes import RangeTable
 from phaze.search.chips import enumerate_space
 from phaze.search.space import Space
-from phaze.search.space_file import SpaceFile
-from phaze.search.spaces import space_of
+from phaze.search.spaces import space_in
 from tests.hardware.chips import areas_in
 from tests.search.made import core_space
 
@@ -55,7 +54,7 @@ def _small(**changes: Any) -> Space:
         "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }
-    return space_of(documents.check(SpaceFile, raw | changes, "small"))
+    return space_in(raw | changes, "small")
 
 
 def test_free_lanes_are_an_axis_of_their_own() -> None:
@@ -135,7 +134,7 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
 
     from phaze.hardware.columns import columns_of
 
-    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     given_ones = ALL_AXES if name == "all" else {name: ALL_AXES[name]}
     space = _small(axes=axes | {"global_buffer": ["2 MiB"]} | given_ones)
     opened, technology = enumerate_space(space), load_technology("paper-22nm")
@@ -151,7 +150,7 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
 
 
 def test_with_both_buffers_as_axes_no_rule_is_needed() -> None:
-    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     buffers = {"tensor_buffer": ["64 KiB", "256 KiB"], "vector_buffer": ["2 KiB"]}
     chips = enumerate_space(_small(axes=axes | buffers, core_buffers=None))
     assert set(chips.chips.operand_bytes.tolist()) == {2**16, 2**18}
@@ -159,7 +158,7 @@ def test_with_both_buffers_as_axes_no_rule_is_needed() -> None:
 
 
 def test_vector_cores_may_be_tied_to_tensor_cores() -> None:
-    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     chips = enumerate_space(_small(axes=axes | {"vector_cores": "tensor_cores"}))
     assert len(chips) > 0 and (chips.chips.vectors == chips.chips.clusters).all()
 
@@ -207,7 +206,7 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from phaze.hardware.clocked import full_rate_power
     from phaze.hardware.columns import columns_of
 
-    axes = _small().file.axes.model_dump(by_alias=True, exclude_none=True)
+    axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
     rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
     space = _small(axes=axes | rates)
     opened = enumerate_space(space)

@@ -81,8 +81,8 @@ def _counted(space: str) -> Answer:
     loaded = load_space(space)
     chips = enumerate_space(loaded)
     document = {"chips": len(chips), "tensor_parts": chips.tensor_parts(), "vector_parts": chips.vector_parts()}
-    file = loaded.file
-    return Answer(document, sheet(SHEET, "space_sections", loaded.name, file.title, file.sources, document))
+    about = (loaded.name, loaded.title, loaded.sources)
+    return Answer(document, sheet(SHEET, "space_sections", *about, document))
 
 
 def _listed_chips(terms: str) -> Answer:

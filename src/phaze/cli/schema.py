@@ -27,7 +27,8 @@ def formats() -> "dict[str, Format]":
     from phaze.hardware.technology import NODE, TECHNOLOGY
     from phaze.placement.profile import PROFILE
     from phaze.schedule.files import OPERATORS
-    from phaze.search.space_file import CLUSTER_SPACE, SPACE
+    from phaze.search.cluster_space import CLUSTER_SPACE
+    from phaze.search.core_space import SPACE
     from phaze.study.schema import STUDY
     from phaze.sweep.schema import FORMAT as SWEEP
 

@@ -62,9 +62,10 @@ class Need:
 
 def area_budget(space: Space) -> float:
     """The area that a chip of the space may have, mm2."""
-    if space.keep.area_of is None or space.area_chip is None:
+    chip = space.area_within
+    if chip is None:
         return float(space.keep.most_area or 0.0)
-    return float(areas_of(columns_of([space.area_chip]), space.technology).total[0])
+    return float(areas_of(columns_of([chip]), space.technology).total[0])
 
 
 def clock_powers(space: Space, chips: ChipColumns) -> ClockPower[Floats]:

@@ -95,7 +95,7 @@ def frame_of(space: Space, chips: ChipColumns, area_mm2: NDArray[Any]) -> dict[s
 
 def core_name(space: Space, chips: ChipColumns, index: int) -> str:
     """What a chip of cores is made of: counts and shapes, and every other axis that is given."""
-    axes = space.file.axes
+    axes = space.axes
     count, rows, columns = (int(column[index]) for column in (chips.clusters, chips.rows, chips.columns))
     name = f"t{count}x{rows}x{columns}-v{int(chips.vectors[index])}x{int(chips.lanes[index])}"
     name += f"-{chips.global_bytes[index] / 2**20:.9g}MiB"

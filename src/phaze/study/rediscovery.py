@@ -22,6 +22,7 @@ from phaze.hardware.library import load_chip
 from phaze.hardware.shipped import shipped_beside
 from phaze.search.answer import best_of
 from phaze.search.baseline import scale_for
+from phaze.search.cluster_space import ClusterSpace
 from phaze.search.reference import value_on
 from phaze.search.run import search
 from phaze.search.space import Space
@@ -60,24 +61,23 @@ def space_within(chip: Chip) -> Space:
     node, figures = chip.process, estimates_of(chip)
     if node is None or figures is None or chip.sustained_w is None:
         raise AssertionError(f"{chip.name} has no power limit")
-    found = load_space(f"{node.name}-reticle").file
-    axes = found.axes.model_copy(
-        update={
-            "clusters": list(CLUSTERS),
-            "global_buffer": sorted({*found.axes.global_buffer, 32 * MIB, chip.global_buffer.size_bytes}),
-            "global_width": [chip.global_bytes_per_cycle],
-            "hbm_stacks": [chip.hbm.stacks],
-            "links": [chip.links.bandwidth_bytes_per_s],
-        }
+    space = load_space(f"{node.name}-reticle").keeping(most_area=figures.area_mm2, sustained_power=chip.sustained_w)
+    if not isinstance(space, ClusterSpace):
+        raise AssertionError(f"{space.name} is a space of clusters")
+    axes = replace(
+        space.axes,
+        clusters=list(CLUSTERS),
+        global_buffer=sorted({*space.axes.global_buffer, 32 * MIB, chip.global_buffer.size_bytes}),
+        global_width=[chip.global_bytes_per_cycle],
+        hbm_stacks=[chip.hbm.stacks],
+        links=[chip.links.bandwidth_bytes_per_s],
     )
-    keep = found.keep.model_copy(update={"most_area": figures.area_mm2, "sustained_power": chip.sustained_w})
-    file = found.model_copy(update={"name": f"within-{chip.name}", "axes": axes, "keep": keep})
     varied = replace(
         chip,
         clusters=replace(chip.clusters, broadcast=True),
         global_buffer=replace(chip.global_buffer, fan_out=FAN_OUT),
     )
-    return Space(file, at_held_clock(varied), node)
+    return replace(space, name=f"within-{chip.name}", axes=axes, base=at_held_clock(varied), technology=node)
 
 
 def _job(chip: Chip, model: str, space: Space) -> SearchJob:

@@ -131,7 +131,7 @@ def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
     """The cluster, as large as the job; where links are an axis, its innermost level is a chip's own."""
     cluster = changed_cluster(load_cluster(cluster_name(study, space), reader, space.base), study.cluster)
     if not states_links(study.cluster, cluster) and not space.own_links:
-        require_links(space.base, space.file.base, cluster, "space.base")
+        require_links(space.base, space.base_name, cluster, "space.base")
     devices = _devices(study)
     return cluster if devices is None else grown(cluster, devices, "training.devices")
 

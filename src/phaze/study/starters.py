@@ -23,8 +23,7 @@ from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.clocked import die_mm2
 from phaze.hardware.library import chip_in, chip_keys, load_chip, stated_chip
 from phaze.hardware.technology import node_names
-from phaze.search.space import SPARES
-from phaze.search.space_file import ClusterSpaceFile
+from phaze.search.cluster_space import SPARES, ClusterSpace
 from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY
 
 MOST_CORES = 4096
@@ -166,7 +165,7 @@ def space_text(goal: Goal, name: str, file: str) -> str:
         stacks_axis=json.dumps(stacks[-3:]),
         links_axis=json.dumps(list(goal.of_node.links)),
     )
-    documents.check(ClusterSpaceFile, tomllib.loads(text), "a new space")
+    documents.check(ClusterSpace, tomllib.loads(text), "a new space")
     return text
 
 
