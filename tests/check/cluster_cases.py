@@ -13,7 +13,7 @@ from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Stack, StateBytes
-from phaze.pipeline.families import PipelineFamily
+from phaze.pipeline.names import PipelineFamily
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, layer_graph
 from phaze.placement.machine import Machine

@@ -11,7 +11,7 @@ from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisation
-from phaze.pipeline.families import PipelineFamily
+from phaze.pipeline.names import PipelineFamily
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.search.objective import Kind, Objective

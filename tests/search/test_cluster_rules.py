@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from phaze.evaluate.layer_table import LayerTable
 from phaze.evaluate.layers import column_costs, layer_costs
 from phaze.hardware.stack import ScheduleRule
-from phaze.pipeline.families import PipelineFamily
+from phaze.pipeline.names import PipelineFamily
 from phaze.placement.solve import fastest_at, fastest_plan
 from phaze.search import run
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds

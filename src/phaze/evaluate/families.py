@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from phaze.errors import InputError, unknown_name
 from phaze.hardware.stack import Stack
-from phaze.pipeline.families import FAMILIES, NAMES, PipelineFamily
+from phaze.pipeline.families import FAMILIES
+from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.placement.plan import Plan
 from phaze.values import replace
 

@@ -22,7 +22,8 @@ from phaze.export.chakra_layers import Collective, Compute, layer_passes, requir
 from phaze.export.chakra_program import Program, StageJob, Task, ordered_passes, program_of
 from phaze.export.chakra_wire import COLL, COLLECTIVES, COMP, RECV, SEND, Node, trace_bytes
 from phaze.graph.ir import Model
-from phaze.pipeline.families import FAMILIES, NAMES
+from phaze.pipeline.families import FAMILIES
+from phaze.pipeline.names import NAMES
 from phaze.report.view_model import pipeline_of
 
 PREFIX = "phaze"

@@ -11,7 +11,7 @@ from phaze.evaluate.plan_tables import Loose
 from phaze.hardware.formats import Precision
 from phaze.hardware.keys import Text
 from phaze.options.values import ZeroStage
-from phaze.pipeline.families import PipelineFamily
+from phaze.pipeline.names import PipelineFamily
 from phaze.search.result_file import MOST_NUMBER, ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]

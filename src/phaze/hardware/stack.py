@@ -61,7 +61,8 @@ from phaze.hardware.attention import Generation
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN, Precision, require_format, resolved
 from phaze.hardware.keys import Name, ShareByName, Sources, Text
-from phaze.pipeline.families import NAMES, SPLIT_FAMILIES, PipelineFamily
+from phaze.pipeline.families import SPLIT_FAMILIES
+from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.values import FrozenTable, Listed
 
 Fusion = Literal["none", "chains", "elementwise", "full"]

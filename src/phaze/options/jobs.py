@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from phaze.options.arguments import names, shards, share
 from phaze.options.option import Option
-from phaze.pipeline.families import NAMES
+from phaze.pipeline.names import NAMES
 
 if TYPE_CHECKING:
     from phaze.graph.supply.module import ModuleSupply as Model

@@ -13,7 +13,7 @@ from phaze.graph.ir import Attention
 from phaze.graph.split_context import Way
 from phaze.hardware.formats import Precision
 from phaze.options.arguments import MOST_HEADROOM, share
-from phaze.pipeline.families import PipelineFamily
+from phaze.pipeline.names import PipelineFamily
 
 __all__ = [
     "Attention", "AttentionChoice", "BatchSize", "Choices", "Count", "FamilyChoices", "Headroom", "Length",

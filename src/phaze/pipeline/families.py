@@ -1,14 +1,13 @@
-"""Every pipeline family as a value. A new one is a value here, its name in ``PipelineFamily``, the order of its passes
-(:mod:`phaze.pipeline.event_lists_kernels`), and the same once more in the checker (``phaze.check.families``)."""
+"""Every pipeline family as a value. A new one is a value here, its name in :mod:`phaze.pipeline.names`, the order of
+its passes (:mod:`phaze.pipeline.event_lists_kernels`), and the same once more in the checker
+(``phaze.check.families``)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
 
 from phaze.pipeline.event_lists_kernels import all_forwards_first, dualpipe_v, looped_zero_bubble, zero_bubble_v
 from phaze.pipeline.family import Family, FillTerm
-
-PipelineFamily = Literal["gpipe", "1f1b", "interleaved", "zb-h1", "zb-interleaved", "zb-v", "dualpipe-v"]
+from phaze.pipeline.names import NAMES
 
 ZERO_BUBBLE: tuple[FillTerm, ...] = ((1, 1, -1, 0, 0, 0), (1, 0, 0, 0, 0, 0), (0, 1, 0, 0, 0, 0))
 ZERO_BUBBLE_V: tuple[FillTerm, ...] = (
@@ -116,7 +115,6 @@ DUALPIPE_V = Family(
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {family.name: family for family in (GPIPE, ONE_F_ONE_B, INTERLEAVED, ZB_H1, ZB_INTERLEAVED, ZB_V, DUALPIPE_V)}
 )
-NAMES: tuple[PipelineFamily, ...] = get_args(PipelineFamily)
 SPLIT_FAMILIES = tuple(name for name in NAMES if FAMILIES[name].split)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from phaze.check.printed import plan_faults
 from phaze.documents import plain_value
 from phaze.errors import PhazeError
-from phaze.pipeline.families import FAMILIES, ICML24, NAMES, SPLIT_FAMILIES
+from phaze.pipeline.families import FAMILIES, ICML24, SPLIT_FAMILIES
+from phaze.pipeline.names import NAMES
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prices import Prices, RingPrices

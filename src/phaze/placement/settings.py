@@ -11,8 +11,9 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.formats import RECIPES, WIDE, Precision
 from phaze.hardware.stack import Optimizer, Stack
-from phaze.pipeline.families import FAMILIES, ICML24, NAMES, ONE_F_ONE_B, ONE_STAGE, PipelineFamily
+from phaze.pipeline.families import FAMILIES, ICML24, ONE_F_ONE_B, ONE_STAGE
 from phaze.pipeline.family import Family
+from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import Extra, Problem, RecomputeChoice
