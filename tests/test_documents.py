@@ -60,6 +60,12 @@ def test_a_negative_size_says_the_path_and_the_bound() -> None:
     assert fault(chip(hbm__size=-3)) == "chip.toml: hbm.size: -3 is out of range; it must be greater than 0."
 
 
+def test_the_path_of_a_chip_inside_a_die_is_as_the_file_spells_it() -> None:
+    raw = documents.parse((PRESETS / "dies" / "gh100.toml").read_text(), "toml", "gh100")
+    with pytest.raises(InputError, match=r"^die: chip\.hbm\.size: -3 is out of range"):
+        documents.check(Die, raw | {"chip": chip(hbm__size=-3)}, "die")
+
+
 def test_a_missing_key_is_named() -> None:
     assert fault(chip(tensor_cores__rows=...)) == "chip.toml: tensor_cores.rows: this key is missing; add it."
 

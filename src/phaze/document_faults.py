@@ -113,10 +113,9 @@ def _of_one_form(faults: list[ErrorDetails]) -> list[ErrorDetails]:
 
 
 def _is_form(step: int | str) -> bool:
-    """Whether a step names one of the forms that a value may have, which no file spells."""
-    return isinstance(step, str) and (
-        step.startswith(("list[", "function-", "constrained-", "literal[")) or step.endswith("Table")
-    )
+    """Whether a step names one of the forms that a value may have, which no file spells: a kind, or a class."""
+    kinds = ("list[", "function-", "constrained-", "literal[")
+    return isinstance(step, str) and (step.startswith(kinds) or (step[:1].isupper() and step.isidentifier()))
 
 
 def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> InputError:

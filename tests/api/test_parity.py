@@ -60,12 +60,6 @@ def test_functions_on_a_run_answer_as_the_commands(run: api.Searched, phaze: Pha
     assert Path(api.report(run)["page"]).name == "report.html"
 
 
-def test_errors_are_the_sentences_of_the_command(tmp_path: Path, phaze: Phaze) -> None:
-    with pytest.raises(InputError) as fault:
-        api.verify(tmp_path / "nothing")
-    assert str(fault.value) in phaze("verify", tmp_path / "nothing").err
-
-
 def test_the_best_of_a_space_is_the_answer_of_the_search(study: Path, run: api.Searched) -> None:
     space = api.Space(study)
     scores = {number: float(space.evaluate(number)["score"]) for number in space}

@@ -89,14 +89,11 @@ def test_odd_sizes_have_an_answer(phaze: Phaze, shape: str, chip: str) -> None:
         (["--gemm", "1x2x3xq", "--chip", "tpu-v4"], "'q' is not a whole number"),
         (["--gemm", "1x2x3x4", "--chip", "tpu-v44"], "did you mean 'tpu-v4'"),
         (["--gemm", "1x2x3x4", "--vector", "gelu:3", "--chip", "tpu-v4"], "--gemm and --vector is requested"),
-        (["--gemm", "1x2x3x4", "--chip", "tpu-v4", "--basis", "measured"], "unknown basis 'measured'"),
-        (["--gemm", "1x2x3x4", "--chip", "tpu-v4", "--load", "lone"], "did you mean 'alone'"),
         (["--vector", "gelu", "--chip", "tpu-v4"], "'gelu' is not an operator"),
         (["--collective", "all_reduce:1MiB:8"], "there is no cluster; add --cluster selene"),
         (["--collective", "all_reduce:1:x:y", "--cluster", "selene"], "is not a collective"),
         (["--collective", "all_reduce:1Mib:8", "--cluster", "selene"], "'1Mib' is not a size"),
         (["--collective", "all_reduce:1MiB:80000", "--cluster", "selene"], "selene has 1 to 3072 devices"),
-        (["--graph", "no.json", "--chip", "tpu-v4"], "there is no such file"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(phaze: Phaze, arguments: list[str], sentence: str) -> None:

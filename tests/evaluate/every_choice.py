@@ -20,7 +20,7 @@ def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
 def _problems(request: Request) -> Iterator[Candidate]:
     for (_, microbatch, spread, _), models in ranks_of(request):
         for (model, _), shard in product(unbeaten([(m, problem_at(request, m)) for m in models]), request.shards):
-            yield Candidate(microbatch, spread, model, problem_at(request, model, shard), None)
+            yield Candidate(microbatch, spread, model, problem_at(request.sharded_over(shard), model), None)
 
 
 def candidates(request: Request) -> Iterator[Candidate]:

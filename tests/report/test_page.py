@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from phaze.evaluate.headroom import DeviceMemory
 from phaze.hardware.library import load_chip
 from phaze.report.front_page import Column, knee_of
 from phaze.report.page.chip_scatter import MOST, ChipScatter, Field, Scale, chip_scatter_view, front, kept, numbers
@@ -381,5 +382,8 @@ def test_the_ratio_on_the_page_is_that_of_the_comparison(phaze: Callable[..., An
 
 def test_a_verdict_on_memory_follows_the_error_of_estimates() -> None:
     stage = {"layers": [0], "recompute": "none", "memory": {}}
-    said = [fit_of({"stages": [{**stage, "memory_bytes": used}]}, 100.0, 0.06).verdict for used in (70, 85, 95, 101)]
+    said = [
+        fit_of({"stages": [{**stage, "memory_bytes": used}]}, DeviceMemory(100.0, 0.06)).verdict
+        for used in (70, 85, 95, 101)
+    ]
     assert said == ["Fits", "Likely fits", "Tight", "Does not fit"]

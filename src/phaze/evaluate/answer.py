@@ -11,7 +11,7 @@ from phaze.evaluate.bands import band_document, layout_of
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.headroom import DeviceMemory, memory_left
 from phaze.evaluate.idle import idle_document
 from phaze.evaluate.imbalance import imbalance_sensitivity
 from phaze.evaluate.layer_times import keeping_of
@@ -108,7 +108,7 @@ def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, A
         "constants": _constants(facts, plan),
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(
-            document["stages"], chip.hbm.size_bytes, problem.headroom, facts.setting.stack.saves
+            document["stages"], DeviceMemory(chip.hbm.size_bytes, problem.headroom), facts.setting.stack.saves
         ),
         **exchange_document(model, problem, plan, facts.setting),
         **offload_document(model, problem, plan, facts.setting),

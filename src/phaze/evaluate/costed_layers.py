@@ -24,6 +24,7 @@ from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
 from phaze.graph.saved.regions import KnownRegions
+from phaze.placement.job import PlacementJob
 from phaze.placement.problem import Problem
 from phaze.schedule.solve import KnownPart
 
@@ -86,9 +87,9 @@ class CostedLayers:
         for place, layer in enumerate(missing):
             self._passes_s[id(layer)] = seconds[2 * place] + seconds[2 * place + 1]
 
-    def problem(self, model: Model, shard: int, build: Callable[[], Problem]) -> Problem:
+    def problem(self, model: Model, job: PlacementJob, build: Callable[[], Problem]) -> Problem:
         """The placement problem of a rank, built if this is the first time; the model is kept with it."""
-        key = (id(model), shard)
+        key = (id(model), job.shard)
         if key not in self._problems:
             self._problems[key] = (model, build())
         return self._problems[key][1]

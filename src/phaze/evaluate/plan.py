@@ -69,6 +69,10 @@ class Request:
         """What collectives and transfers take."""
         return LevelPrices(self.setting.cluster, self.setting.basis)
 
+    def sharded_over(self, ranks: int) -> "Request":
+        """The request with state sharded over so many of the ranks with the same weights, 0: all."""
+        return replace(self, job=replace(self.job, shard=ranks))
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -87,9 +91,9 @@ class Candidate:
         return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
-def problem_at(request: Request, model: Model, shard: int = 0) -> Problem:
+def problem_at(request: Request, model: Model) -> Problem:
     """The placement problem of a traced rank."""
-    return rank_problem(replace(request.job, shard=shard), model, request.setting)
+    return rank_problem(request.job, model, request.setting)
 
 
 def choices(request: Request) -> Iterator[Choosing]:

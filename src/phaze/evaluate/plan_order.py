@@ -114,15 +114,14 @@ def passes_bound(request: Request, model: Model, costed: CostedLayers) -> float:
     return float(np.min(found, initial=inf)) * (1 - ROUNDING)
 
 
-def problem_of(request: Request, model: Model, costed: CostedLayers, shard: int = 0) -> Problem:
+def problem_of(request: Request, model: Model, costed: CostedLayers) -> Problem:
     """The placement problem of a rank."""
 
     def build() -> Problem:
-        job = replace(request.job, shard=shard)
         costs, rate = costed.costs(model), costed.hbm_bytes_per_s
-        return rank_problem(job, model, request.setting, costs, hbm_bytes_per_s=rate)
+        return rank_problem(request.job, model, request.setting, costs, hbm_bytes_per_s=rate)
 
-    return costed.problem(model, shard, build)
+    return costed.problem(model, request.job, build)
 
 
 def planned(request: Request, watch: Watch | None = None) -> Planned:
@@ -175,11 +174,12 @@ def _told(solved: Sequence[tuple[int, Candidate]]) -> float:
 def _problems(request: Request, own: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
     """The placement problems of choices, but of those that another one beats."""
     _, microbatch, spread, _ = own.choice
-    problems = [problem_of(request, model, costed, request.shards[0]) for model in own.models]
+    requests = [request.sharded_over(ranks) for ranks in request.shards]
+    problems = [problem_of(requests[0], model, costed) for model in own.models]
     for model, first in unbeaten(list(zip(own.models, problems, strict=True))):
-        for shard in request.shards:
-            problem = first if shard == request.shards[0] else problem_of(request, model, costed, shard)
-            yield Candidate(microbatch, spread, model, problem, None)
+        yield Candidate(microbatch, spread, model, first, None)
+        for other in requests[1:]:
+            yield Candidate(microbatch, spread, model, problem_of(other, model, costed), None)
 
 
 def unbeaten(ranks: Sequence[tuple[Model, Problem]]) -> list[tuple[Model, Problem]]:

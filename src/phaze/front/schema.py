@@ -10,8 +10,7 @@ from phaze.errors import InputError
 from phaze.evaluate.plan_tables import Loose
 from phaze.hardware.formats import Precision
 from phaze.hardware.keys import Text
-from phaze.options.values import ZeroStage
-from phaze.pipeline.names import PipelineFamily
+from phaze.options.keys import PointKeys
 from phaze.search.result_file import MOST_NUMBER, ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -20,7 +19,7 @@ Metric = Annotated[float, Field(ge=1e-30, le=1e30)]
 Whole = Annotated[int, Field(ge=0)]
 
 
-class PointModel(Document):
+class PointModel(PointKeys):
     """How one model runs on the chip of a design, and what a batch of it takes; the last two where its rules choose."""
 
     name: Text
@@ -29,12 +28,7 @@ class PointModel(Document):
     energy_j: Number
     pipeline: Count
     data: Count
-    tensor: Count
-    microbatch: Count
     recompute: Literal["none", "full", "best"]
-    zero: ZeroStage
-    chunks: Count
-    family: PipelineFamily | None = None
     attention: Text
     sequence_parallel: bool | None = None
 

@@ -20,6 +20,8 @@ FIELDS: Mapping[str, Sequence[KeyField]] = MappingProxyType(
         "AnswerPlanKeys": plan_keys(*PLAN, "attention"),
         "AnswerJobKeys": plan_keys("zero", "attention"),
         "RestrictedKeys": choice_keys(*RESTRICTED),
+        "ProfileKeys": job_keys(("devices",), ("zero",)),
+        "PointKeys": job_keys(("tensor", "microbatch", "chunks", "zero"), ("family",)),
     }
 )
 
@@ -29,3 +31,5 @@ RunPlanKeys = document("RunPlanKeys", FIELDS["RunPlanKeys"])
 AnswerPlanKeys = document("AnswerPlanKeys", FIELDS["AnswerPlanKeys"])
 AnswerJobKeys = document("AnswerJobKeys", FIELDS["AnswerJobKeys"])
 RestrictedKeys = document("RestrictedKeys", FIELDS["RestrictedKeys"])
+ProfileKeys = document("ProfileKeys", FIELDS["ProfileKeys"])
+PointKeys = document("PointKeys", FIELDS["PointKeys"])

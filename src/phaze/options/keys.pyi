@@ -71,3 +71,14 @@ class RestrictedKeys(Document):
     family: values.FamilyChoices | None = None
     chunks: values.Choices | None = None
     headroom: values.Headroom | None = None
+
+class ProfileKeys(Document):
+    devices: values.Count
+    zero: values.ZeroStage | None = None
+
+class PointKeys(Document):
+    tensor: values.Count
+    microbatch: values.Count
+    chunks: values.Count
+    zero: values.ZeroStage
+    family: values.PipelineFamily | None = None

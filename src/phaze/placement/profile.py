@@ -13,7 +13,7 @@ from phaze.documents import Count, Document, Format, NonNegative, Positive, chec
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster, Level, cluster_of
 from phaze.hardware.library import load_cluster, load_stack
-from phaze.options.values import ZeroStage
+from phaze.options.keys import ProfileKeys
 from phaze.pipeline.families import FAMILIES
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import Layer, LayerGraph, layer_graph
@@ -74,7 +74,7 @@ class WidthTable(Document):
     edges: list[EdgeRow]
 
 
-class ProfileFile(Document):
+class ProfileFile(ProfileKeys):
     """A placement problem; ``recompute`` false: none, true: in every stage (icml24: but the last), "best": by stage.
 
     Rules ``icml24`` need ``link_bytes_per_s``; rules ``cluster`` need ``cluster`` and may have the keys after it.
@@ -82,7 +82,6 @@ class ProfileFile(Document):
 
     schema_name: Annotated[Literal["phaze.profile/1"], Field(alias="schema")]
     rules: Literal["icml24", "cluster"]
-    devices: Count
     hbm_bytes: Annotated[Positive, Field(ge=SMALLEST, lt=1e24)]
     link_bytes_per_s: Annotated[Positive, Field(ge=1e-6, lt=1e24)] | None = None
     microbatches: Count
@@ -91,7 +90,6 @@ class ProfileFile(Document):
     cluster: str | list[Level] | None = None
     stack: str | None = None
     precision: Literal["fp32", "bf16", "fp8"] | None = None
-    zero: ZeroStage | None = None
     schedule: Literal["1f1b", "gpipe", "zb-h1"] | None = None
     hbm_bytes_per_s: Annotated[Positive, Field(ge=1e-6, lt=1e24)] | None = None
     widths: dict[str, WidthTable]

@@ -12,7 +12,7 @@ import numpy as np
 from phaze import __version__
 from phaze.documents import dumps
 from phaze.evaluate.exchanges import exchange_document
-from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.headroom import DeviceMemory, memory_left
 from phaze.evaluate.layers import column_costs
 from phaze.evaluate.offloaded import offload_document
 from phaze.hardware.chip import Chip
@@ -131,7 +131,7 @@ def model_document(
         **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         **offload_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         "memory_left": memory_left(
-            plan["stages"], chip.hbm.size_bytes, training.headroom, training.machine.stack.saves
+            plan["stages"], DeviceMemory(chip.hbm.size_bytes, training.headroom), training.machine.stack.saves
         ),
         "notes": list(task.notes(configuration.graph)),
     }

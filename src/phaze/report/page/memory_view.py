@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from phaze.evaluate.headroom import DeviceMemory
 from phaze.report.numbers import counted
 from phaze.units import show
 
@@ -61,14 +62,15 @@ def _row(
     number: int,
     stage: Mapping[str, Any],
     looks: Mapping[str, tuple[str, str]],
-    hbm: float,
-    headroom: float,
+    device: DeviceMemory,
     most: float,
 ) -> StageRow:
     pieces: list[Piece] = []
-    if headroom > 0:
-        words = f"kept free for fragmentation: {show(hbm * headroom, 'B')}"
-        pieces.append((hbm * (1 - headroom) / most, hbm * headroom / most, "room", words))
+    hbm = device.hbm_bytes
+    if device.headroom > 0:
+        free = device.kept_free_bytes
+        words = f"kept free for fragmentation: {show(free, 'B')}"
+        pieces.append((hbm * (1 - device.headroom) / most, free / most, "room", words))
     left, told = 0.0, []
     for term, (colour, name) in looks.items():
         size = float(stage["memory"].get(term, 0.0))
@@ -84,9 +86,9 @@ def _row(
     return StageRow(name, tuple(pieces), f"{name}: {', '.join(told)}", show(need, "B"), f"{need / hbm:.0%}{over}")
 
 
-def memory_view(plan: Mapping[str, Any], hbm_bytes: float, headroom: float) -> MemoryView:
-    """Every stage of a plan on a device with so much memory."""
-    stages = plan["stages"]
+def memory_view(plan: Mapping[str, Any], device: DeviceMemory) -> MemoryView:
+    """Every stage of a plan on a device."""
+    stages, hbm_bytes, headroom = plan["stages"], device.hbm_bytes, device.headroom
     looks = _looks(stages)
     fullest = max(range(len(stages)), key=lambda at: float(stages[at]["memory_bytes"]))
     most = max(hbm_bytes, float(stages[fullest]["memory_bytes"])) * 1.02
@@ -100,5 +102,5 @@ def memory_view(plan: Mapping[str, Any], hbm_bytes: float, headroom: float) -> M
         f"is the memory of a device.{free}"
     )
     legend = [looks[term] for term in looks] + ([("room", "kept free")] if headroom else [])
-    rows = tuple(_row(at, stage, looks, hbm_bytes, headroom, most) for at, stage in enumerate(stages))
+    rows = tuple(_row(at, stage, looks, device, most) for at, stage in enumerate(stages))
     return MemoryView(about, tuple(legend), rows)

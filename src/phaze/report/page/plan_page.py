@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phaze.evaluate.headroom import DeviceMemory
 from phaze.evaluate.job_file import Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
@@ -108,8 +109,8 @@ def _title(fit: Fit, gain: Gain, document: Mapping[str, Any]) -> str:
 def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[LaunchText, ...]]) -> PlanView:
     plan, document, setting = told.plan, told.plan.document, told.opened.setting
     first = all_told[0].plan.document
-    hbm, headroom = float(setting.chip.hbm.size_bytes), _headroom(first)
-    fit = fit_of(document, hbm, headroom, setting.stack.saves)
+    device = DeviceMemory(float(setting.chip.hbm.size_bytes), _headroom(first))
+    fit = fit_of(document, device, setting.stack.saves)
     steps = [(one.plan.key, one.plan.name, float(one.plan.document["batch_s"])) for one in all_told]
     run = document.get("training_run")
     bound = float(first["lower_bound_s"]) if first.get("proved") is True else float(document["batch_s"])
@@ -129,7 +130,7 @@ def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[Launch
         launches=found,
         first=chosen,
         time=time_view(told.story),
-        memory=memory_view(document, hbm, headroom),
+        memory=memory_view(document, device),
         timeline=timeline_view(told.story),
         shortage=parts_of(missing_sections(document), f"{plan.key}-shortage-"),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from phaze.evaluate.headroom import memory_left
+from phaze.evaluate.headroom import DeviceMemory, memory_left
 from phaze.evaluate.idle import idle_words
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.chip import Chip
@@ -143,12 +143,12 @@ def short_words(plan: Mapping[str, Any]) -> str:
     return " × ".join(word for word in badges(plan)[:3] if not word.endswith(" 1")) or "one device"
 
 
-def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float, saves: Saves | None = None) -> Fit:
+def fit_of(plan: Mapping[str, Any], device: DeviceMemory, saves: Saves | None = None) -> Fit:
     """The fullest stage against the memory of a device, with the error of such estimates and the chance that it fits.
 
     It fits if that is at least nine in ten, likely fits if it is at least seven in ten.
     """
-    left = memory_left(plan["stages"], hbm_bytes, headroom, saves)
+    left, hbm_bytes = memory_left(plan["stages"], device, saves), device.hbm_bytes
     band, chance = left["band"], float(left["fits_probability"])
     used = hbm_bytes - left["left_bytes"]
     usual, worst = used * (1 + band["median"]), used * (1 + band["ninetieth"])
@@ -159,13 +159,14 @@ def fit_of(plan: Mapping[str, Any], hbm_bytes: float, headroom: float, saves: Sa
         verdict, kind = "Does not fit", "bad"
     most = max(hbm_bytes, usual) * 1.02
     pieces: list[Piece] = [(hbm_bytes / most, max(0.0, 1 - hbm_bytes / most), "over", "")]
-    if headroom:
-        pieces.append((hbm_bytes * (1 - headroom) / most, hbm_bytes * headroom / most, "room", ""))
+    if device.headroom:
+        free = device.kept_free_bytes
+        pieces.append((hbm_bytes * (1 - device.headroom) / most, free / most, "room", ""))
     pieces += [(0.0, used / most, "tensor", ""), (used / most, (usual - used) / most, "other", "")]
     pieces.append((hbm_bytes / most, 0.006, "ink", ""))
     room = gib(left["left_bytes"]) if left["left_bytes"] >= 0 else f"{gib(-left['left_bytes'])} short"
     facts = [("left", f"{room}, {percent(left['left_share'])}"), ("chance that it fits", percent(chance))]
-    facts += [("kept free", percent(headroom))] if headroom else []
+    facts += [("kept free", percent(device.headroom))] if device.headroom else []
     over = "more than a device has" if worst > hbm_bytes else "still within a device"
     note = (
         f"Memory estimates are off by {percent(band['median'])} in the median (grey) and {percent(band['ninetieth'])} "

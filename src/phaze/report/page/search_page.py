@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from phaze.evaluate.headroom import DeviceMemory
 from phaze.evaluate.idle import idle_words
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN
@@ -80,13 +81,13 @@ def tasks_on(job: SearchJob, opened: SpaceChips, number: int) -> tuple[ModelTask
 
 
 def _model_view(key: str, model: Mapping[str, Any], story: Story) -> ModelView:
-    headroom = float((model.get("memory_left") or {}).get("headroom", 0.0))
+    device = DeviceMemory(story.hbm_bytes, float((model.get("memory_left") or {}).get("headroom", 0.0)))
     return ModelView(
         key=key,
         name=story.name,
         badges=badges(whole_plan(model)),
         time=time_view(story),
-        memory=memory_view(story.plan, story.hbm_bytes, headroom),
+        memory=memory_view(story.plan, device),
         timeline=timeline_view(story),
         operators=operators_parts(story, f"{key}-"),
     )
