@@ -68,7 +68,7 @@ LISTED: dict[str, tuple[str, Change]] = {
         "good", _set("problem", "objective", "kind", value="throughput_per_usd"),
     ),
     "measured base chips of a space": ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
-    "least regret": ("clustered", _regret),
+    "least regret where passes are schedules or more than time counts": ("good", _regret),
     "a stack's software share on chips of cores": ("good", _set(*TRAINING, "constants", "software_share", value=0.75)),
     "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),

@@ -144,7 +144,10 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
         lines += _model_words(model, len(problem["models"]), problem["residency"])
     lines += _terms(problem)
     of = OBJECTIVES(objective["kind"]) or objective["kind"]
-    mean = "" if len(problem["models"]) == 1 else f", {objective['mean']} mean over models"
+    mean = f", {objective['mean']} mean over models"
+    if objective["mean"] == "regret":
+        mean = ", the most of any model relative to its own best chip,"
+    mean = "" if len(problem["models"]) == 1 else mean
     share = f"{100 * certificate['gap']:.4g} %"
     if "front" in problem:
         return [*lines, *_front_words(problem["front"], certificate["front"], mean, share)]

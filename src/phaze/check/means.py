@@ -17,12 +17,14 @@ class Mean:
     """How batch times of models count together: one model's own, or a weighted mean over several.
 
     geometric: product of times to the power of weights (of times relative to a baseline only the unit is another);
-    arithmetic: 1 / (sum of weight x sequences / time). Weights sum to 1.
+    arithmetic: 1 / (sum of weight x sequences / time). Weights sum to 1. regret: the greatest time relative to the
+    ``bests``, the least times of the space for each model alone.
     """
 
     kind: str
     weights: tuple[float, ...]
     batches: tuple[float, ...]
+    bests: tuple[float, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -33,6 +35,8 @@ class Mean:
         """The score of batch times [models, chips]."""
         if self.plain:
             return np.asarray(values[0])
+        if self.kind == "regret":
+            return np.asarray((values / np.array(self.bests)[:, None]).max(axis=0))
         weights = np.array(self.weights)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.kind == "arithmetic":
@@ -45,6 +49,8 @@ class Mean:
         """The time of a model with which the score is ``goal`` when the others take ``values``; infinite for never."""
         if self.plain:
             return np.full(values.shape[1], goal)
+        if self.kind == "regret":
+            return np.full(values.shape[1], goal * self.bests[model])
         others = [at for at in range(len(self.weights)) if at != model]
         weights = np.array(self.weights)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -61,8 +67,7 @@ class Mean:
 def mean_of(problem: Mapping[str, Any]) -> Mean:
     """How the models of a problem count together."""
     kind, models = str(problem["objective"]["mean"]), problem["models"]
-    of_one = ("regret",) if len(models) == 1 else ()
-    cover(kind in ("geometric", "arithmetic", *of_one), f"the mean {kind[:40]}")
+    cover(kind in ("geometric", "arithmetic", "regret"), f"the mean {kind[:40]}")
     weights = [positive(model["weight"], "weight") for model in models]
     batches = [positive(model["training"]["batch"], "batch") for model in models]
     return Mean(kind, tuple(weight / sum(weights) for weight in weights), tuple(batches))

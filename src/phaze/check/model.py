@@ -113,6 +113,12 @@ class Model:
         return "floors", "rooflines", "mappings", "ideals" if self.placed else "plans"
 
     @property
+    def exact(self) -> bool:
+        """Whether its last step finds the best plan: times are formulas, every plan is evaluated, time alone counts."""
+        every = all(parts.sets is not None for parts in self.parts)
+        return not self.job.stack.schedules and every and self.objective is None
+
+    @property
     def configurations(self) -> int:
         return len(self.ways)
 

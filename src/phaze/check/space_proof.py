@@ -143,6 +143,17 @@ def prove(
     return counted
 
 
+def least_times(models: Sequence[Model], space: Space, near: Sequence[float], watch: Watch) -> tuple[float, ...]:
+    """The least batch time of each model alone over all chips of a space, no more than what it takes in the answer;
+    of models whose last step is exact."""
+    bests = []
+    for model, seconds in zip(models, near, strict=True):
+        state = start([model], Mean("geometric", (1.0,), (1.0,)), space, seconds)
+        state.close(model.steps, Counted(len(space.chips), space.combinations), watch, f"chips for {model.name} alone")
+        bests.append(min(seconds, float(state.lows().min())))
+    return tuple(bests)
+
+
 def _most_promising(state: Open, chip: int, goal: float, solver: Solver | None) -> str:
     """All steps on one chip, whose bounds are kept; the last that it took, which may be the caller's solver."""
     one = np.array([chip])
