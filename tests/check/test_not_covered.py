@@ -31,10 +31,6 @@ def _many(papers: Papers, _: Papers) -> None:
     papers.problem["objective"]["kind"] = "throughput_per_watt"
 
 
-def _published(papers: Papers, _: Papers) -> None:
-    papers.problem["space"] = Papers(_.folder).problem["space"]
-
-
 def _budget(papers: Papers, _: Papers) -> None:
     papers.problem["space"]["area_chip"] = papers.problem["space"]["base"]
 
@@ -63,13 +59,11 @@ LISTED: dict[str, tuple[str, Change]] = {
     "the schedule rule `overlap`": ("clustered", _set(*STACK, "schedule", value="overlap")),
     'the schedule rule `icml24` with `stages = "layers"`': ("clustered", _set(*STACK, "schedule", value="icml24")),
     "stacks that mix keys of both settings": ("good", _set(*STACK, "synchronisation", value="share")),
-    "rules icml24 on chips of clusters": ("good", _published),
     "energy, cost and carbon on chips of cores": (
         "good", _set("problem", "objective", "kind", value="throughput_per_usd"),
     ),
     "measured base chips of a space": ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
     "least regret where passes are schedules or more than time counts": ("good", _regret),
-    "a stack's software share on chips of cores": ("good", _set(*TRAINING, "constants", "software_share", value=0.75)),
     "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),
     "calls that share parameters with several others apart": (

@@ -55,8 +55,8 @@ class ChipCosts:
             self.prices = prices_of(chips, model.objective.space)
         self._spread = Costs(chips, model.constants, mapped, "all", model.fan_out, self.prices)
         if self.placed:
-            self._paired = Costs(chips, model.constants, mapped, "paired")
-            self._one = Costs(chips, model.constants, mapped, "one core")
+            self._paired = Costs(chips, model.constants, mapped, "paired", model.fan_out)
+            self._one = Costs(chips, model.constants, mapped, "one core", model.fan_out)
 
     def spread(self, work: Work) -> Floats:
         """Seconds on all cores; of an operator of both kinds, where schedules place operators, on as many of each."""

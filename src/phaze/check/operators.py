@@ -140,7 +140,6 @@ class Costs:
         prices: Prices | None = None,
     ) -> None:  # fmt: skip
         of_cores = chips.of_cores
-        cover(not of_cores or constants.software == 1.0, "a stack's software share on chips of cores")
         cover(not of_cores or prices is None, "energy on chips of cores")
         cover(not isinstance(chips, Boxes) or (prices is None and not mapped), "energy in boxes")
         self.constants, self.way, self.prices, self._mapped = constants, way, prices, mapped

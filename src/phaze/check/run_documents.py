@@ -100,8 +100,6 @@ class Documents:
 def model_at(problem: dict[str, Any], graphs: dict[str, Any], certificate: dict[str, Any], number: int) -> Model:
     """A model of the problem."""
     table, kind, objective = problem["models"][number], kind_of(problem), None
-    paper = table["training"]["machine"]["stack"]["stages"] != "layers"
-    cover(not (paper and of_clusters(problem["space"])), "the rules icml24 on chips of clusters")
     if kind != "throughput":
         devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
         objective = Objective(kind, devices, problem["space"], problem["ownership"])
