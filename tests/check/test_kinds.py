@@ -107,5 +107,5 @@ def test_what_the_checker_does_not_know_is_not_covered(good: Path, tmp_path: Pat
     assert "hides_everything" in check(papers.write(tmp_path)).missing
     with pytest.raises(NotCoveredError):
         problem = Papers(good).problem
-        problem["space"]["axes"]["links"] = [1e9, 2e9]
+        problem["space"]["keep"]["most_pins"] = 4
         space_of(grid_of(problem["space"], problem["ownership"]), problem["hbm_bytes"])
