@@ -22,7 +22,6 @@ from phaze.hardware.converted import changed_chip
 from phaze.hardware.manufacturing import manufacturing_kgco2e
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import power_at
-from phaze.search import space_chip
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import (
     NOTHING_LEFT_OUT,
@@ -40,8 +39,7 @@ from phaze.search.feasibility import (
     price_usd,
     refusals,
 )
-from phaze.search.space import Space
-from phaze.units import Unit
+from phaze.search.space import Described, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +147,7 @@ class SpaceChips:
     def chip(self, index: int, hbm_bytes: int = 0) -> Chip:
         """One chip of the space: of clusters with its own memory whatever is asked, of cores with that much HBM."""
         space, chips, number, by = self.space, self.chips, self.number(index), self.factors
-        chip = at_held_clock(space_chip.chip_at(space, chips, index, number, hbm_bytes))
+        chip = at_held_clock(space.chip_at(chips, index, number, hbm_bytes))
         if by == AS_THEY_ARE:
             return chip
         clock = chip.clock_hz * by.clock
@@ -163,8 +161,7 @@ class SpaceChips:
 
     def name(self, index: int) -> str:
         """A name that says what a chip is made of."""
-        named = space_chip.cluster_name if self.space.of_clusters else space_chip.core_name
-        return named(self.space, self.chips, index)
+        return self.space.chip_name(self.chips, index)
 
     def need(self) -> Need:
         """Where there is no chip: the rule that leaves none."""
@@ -217,7 +214,7 @@ class SpaceChips:
 
     def fields(self) -> dict[str, NDArray[Any]]:
         """What every chip has of each field that may be an axis."""
-        return space_chip.fields_of(self.space, self.chips)
+        return self.space.fields_of(self.chips)
 
     def axis_values(self) -> dict[str, NDArray[Any]]:
         """What every chip has of each axis."""
@@ -226,11 +223,7 @@ class SpaceChips:
 
     def identity(self, index: int) -> tuple[float, ...]:
         """What names a chip whatever its constants are."""
-        one = space_chip.fields_of(self.space, self.chips.taken(np.array([index])))
-        if self.space.of_clusters:
-            return tuple(float(values[0]) for values in one.values())
-        names = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer")
-        return tuple(int(one[name][0]) for name in names)
+        return self.space.identity(self.chips.taken(np.array([index])))
 
     def columns(self) -> list[NDArray[Any]]:
         """All that tells its chips apart, 8 bytes a value; the clock held depends on the power limit too."""
@@ -238,16 +231,13 @@ class SpaceChips:
         scaled = [np.full(len(self), value) for value in astuple(self.factors)]
         return [*every, self.held_hz, *scaled]
 
-    def described(self) -> list[tuple[str, NDArray[Any], Unit | None]]:
+    def described(self) -> list[Described]:
         """What its chips are made of, for people: name, values, unit."""
-        return space_chip.described(self.space, self.chips)
+        return self.space.described(self.chips)
 
     def frame(self) -> dict[str, NDArray[Any]]:
         """What its chips are made of, as columns of a table; ``clock_hz`` is the clock held."""
-        frame = space_chip.frame_of(self.space, self.chips, self.area_mm2)
-        if not self.space.of_clusters:
-            return frame
-        return {**frame, "clock_hz": self.held_hz, "area_mm2": self.area_mm2, "die_mm2": self.die_mm2}
+        return self.space.frame_of(self.chips, self.area_mm2, self.held_hz)
 
 
 def _distinct(*columns: Floats) -> int:

@@ -16,11 +16,13 @@ from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, Document, Format, Positive
 from phaze.errors import InputError
-from phaze.hardware.chip_parts import on_die
+from phaze.hardware.chip_parts import VectorUnits, on_die
+from phaze.hardware.columns import ChipColumns
 from phaze.hardware.library import Form
 from phaze.search.axes import AxesTable, real_points, whole_points
-from phaze.search.space import Each, Floats, Space
+from phaze.search.space import Described, Each, Floats, Space
 from phaze.search.space_rules import CoreRules
+from phaze.units import Unit
 
 # In boxes a search takes seconds; beyond it counts of chips lose their last digits and their memory is felt.
 MOST_COMBINATIONS = 1e10
@@ -28,6 +30,24 @@ WHOLE_AXES = (
     "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
 )  # fmt: skip
 RATES = ("global_bandwidth", "hbm_bandwidth", "links", "clock")
+# The axes, and the columns of chips that hold them.
+COLUMNS = (
+    ("tensor_cores", "clusters"), ("rows", "rows"), ("columns", "columns"), ("vector_cores", "vectors"),
+    ("lanes", "lanes"), ("global_buffer", "global_bytes"), ("tensor_buffer", "operand_bytes"),
+    ("vector_buffer", "register_bytes"), ("global_bandwidth", "global_bytes_per_s"),
+    ("hbm_bandwidth", "hbm_bytes_per_s"), ("links", "link_bytes_per_s"), ("clock", "clock_hz"),
+)  # fmt: skip
+QUANTITIES: tuple[tuple[str, str, Unit], ...] = (
+    ("global buffer", "global_buffer", "B"), ("global buffer bandwidth", "global_bandwidth", "B/s"),
+    ("HBM bandwidth", "hbm_bandwidth", "B/s"), ("tensor buffer", "tensor_buffer", "B"),
+    ("vector buffer", "vector_buffer", "B"), ("links", "links", "B/s"), ("clock", "clock", "Hz"),
+)  # fmt: skip
+FRAME = (
+    ("tensor_cores", "tensor_cores"), ("rows", "rows"), ("columns", "columns"), ("vector_cores", "vector_cores"),
+    ("lanes", "lanes"), ("global_buffer_bytes", "global_buffer"), ("global_bytes_per_s", "global_bandwidth"),
+    ("hbm_bytes_per_s", "hbm_bandwidth"), ("clock_hz", "clock"), ("area_mm2", "area"),
+    ("tensor_buffer_bytes", "tensor_buffer"), ("vector_buffer_bytes", "vector_buffer"), ("link_bytes_per_s", "links"),
+)  # fmt: skip
 
 
 class CoreBuffers(Document):
@@ -107,6 +127,47 @@ class CoreSpace(Space):
             "link_bytes_per_s": axes.get("links", each(base.links.bandwidth_bytes_per_s)),
             "lane_bytes_per_s": each(np.inf), "clock_hz": clock, "limit_w": each(np.inf),
         }  # fmt: skip
+
+    def fields_of(self, chips: ChipColumns) -> dict[str, NDArray[Any]]:
+        """What every chip has of each field that may be an axis; all but rates are whole numbers."""
+        every = {axis: getattr(chips, column) for axis, column in COLUMNS}
+        return {axis: value if axis in RATES else value.astype(np.int64) for axis, value in every.items()}
+
+    def identity(self, chips: ChipColumns) -> tuple[float, ...]:
+        fields = self.fields_of(chips)
+        names = ("tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer")
+        return tuple(int(fields[name][0]) for name in names)
+
+    def described(self, chips: ChipColumns) -> list[Described]:
+        fields = self.fields_of(chips)
+        counts: list[Described] = [(name.replace("_", " "), fields[name], None) for name in WHOLE_AXES[:5]]
+        return [*counts, *((name, fields[axis], unit) for name, axis, unit in QUANTITIES)]
+
+    def frame_of(self, chips: ChipColumns, area_mm2: Floats, held_hz: Floats) -> dict[str, NDArray[Any]]:
+        fields = self.fields_of(chips) | {"area": area_mm2}
+        return {key: fields[axis] for key, axis in FRAME}
+
+    def chip_name(self, chips: ChipColumns, index: int) -> str:
+        """What a chip is made of: counts and shapes, and every other axis that is given."""
+        count, rows, columns = (int(column[index]) for column in (chips.clusters, chips.rows, chips.columns))
+        name = f"t{count}x{rows}x{columns}-v{int(chips.vectors[index])}x{int(chips.lanes[index])}"
+        name += f"-{chips.global_bytes[index] / 2**20:.9g}MiB"
+        others = (
+            ("tensor_buffer", f"-tb{chips.operand_bytes[index] / 2**10:.9g}KiB"),
+            ("vector_buffer", f"-vb{chips.register_bytes[index] / 2**10:.9g}KiB"),
+            ("global_bandwidth", f"-{chips.global_bytes_per_s[index] / 1e9:.9g}GBs"),
+            ("hbm_bandwidth", f"-hbm{chips.hbm_bytes_per_s[index] / 1e9:.9g}GBs"),
+            ("links", f"-link{chips.link_bytes_per_s[index] / 1e9:.9g}GBs"),
+            ("clock", f"-{chips.clock_hz[index] / 1e9:.9g}GHz"),
+        )
+        return name + "".join(words for axis, words in others if getattr(self.axes, axis, None))
+
+    def memory_of(self, chips: ChipColumns, index: int) -> int | None:
+        return None
+
+    def surroundings(self, chips: ChipColumns, index: int) -> dict[str, Any]:
+        count, lanes, registers = (int(column[index]) for column in (chips.vectors, chips.lanes, chips.register_bytes))
+        return {"vectors": VectorUnits(count, lanes, registers), "power": None}
 
 
 SPACE = Format("phaze.space/1", CoreSpace, "the chips that a search may choose from")

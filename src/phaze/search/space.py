@@ -24,8 +24,11 @@ from phaze.hardware.library import Form, load_chip
 from phaze.hardware.technology import Technology
 from phaze.search.axes import AxesTable, ClusterAxesTable
 from phaze.search.space_rules import ClusterRules, CoreRules
+from phaze.units import Unit
 from phaze.values import replace
 
+Described = tuple[str, NDArray[Any], Unit | None]
+"""What chips are made of, for people: name, values, unit."""
 Floats = NDArray[np.float64]
 Each = Callable[[float], Floats]
 """One value for all chips of a set."""
@@ -171,6 +174,68 @@ class Space(Document):
 
     def parts(self, axes: Mapping[str, Floats], each: Each) -> dict[str, Any]:
         """The columns of combinations that spaces of cores and of clusters have each their way."""
+        raise NotImplementedError
+
+    def fields_of(self, chips: ChipColumns) -> dict[str, NDArray[Any]]:
+        """What every chip has of each field that may be an axis."""
+        raise NotImplementedError
+
+    def identity(self, chips: ChipColumns) -> tuple[float, ...]:
+        """What names the first of some chips whatever its constants are."""
+        raise NotImplementedError
+
+    def described(self, chips: ChipColumns) -> list[Described]:
+        """What chips are made of, for people."""
+        raise NotImplementedError
+
+    def frame_of(self, chips: ChipColumns, area_mm2: Floats, held_hz: Floats) -> dict[str, NDArray[Any]]:
+        """What chips are made of, with their areas and the clocks they hold, as columns of a table."""
+        raise NotImplementedError
+
+    def chip_name(self, chips: ChipColumns, index: int) -> str:
+        """What a chip is made of: counts and shapes, and every other axis along which chips differ."""
+        raise NotImplementedError
+
+    def chip_at(self, chips: ChipColumns, index: int, number: int, hbm_bytes: int) -> Chip:
+        """One chip at its rated clock: of clusters with its own memory and under the space's limit, of cores with that
+        much HBM."""
+        base = self.base
+        counts = ("arrays", "rows", "columns", "lanes", "operand_bytes", "register_bytes")
+        return replace(
+            base,
+            name=self.chip_name(chips, index),
+            title=f"chip {number} of the space {self.name}",
+            stated_hz=float(chips.clock_hz[index]),
+            clock_hz=float(chips.clock_hz[index]),
+            clusters=replace(
+                base.clusters,
+                count=int(chips.clusters[index]),
+                **{name: int(getattr(chips, name)[index]) for name in counts},
+                port_bytes_per_cycle=float(chips.port[index]),
+                buffer_bytes_per_s=None,
+            ),
+            global_buffer=replace(
+                base.global_buffer,
+                size_bytes=int(chips.global_bytes[index]),
+                bandwidth_bytes_per_s=float(chips.global_bytes_per_s[index]),
+            ),
+            hbm=replace(
+                base.hbm,
+                stacks=int(chips.stacks[index]),
+                size_bytes=self.memory_of(chips, index) or hbm_bytes,
+                bandwidth_bytes_per_s=float(chips.hbm_bytes_per_s[index]),
+            ),
+            links=replace(base.links, bandwidth_bytes_per_s=float(chips.link_bytes_per_s[index])),
+            process=self.technology,
+            **self.surroundings(chips, index),
+        )
+
+    def memory_of(self, chips: ChipColumns, index: int) -> int | None:
+        """The memory that a chip has; None where it is a job's."""
+        raise NotImplementedError
+
+    def surroundings(self, chips: ChipColumns, index: int) -> dict[str, Any]:
+        """Of one chip its vector units, what lies on its dies, and its power limit."""
         raise NotImplementedError
 
 
