@@ -25,6 +25,7 @@ CORES = f"{CHECK}test_agreement.py"
 CLUSTERS = f"{CHECK}test_cluster_agreement.py"
 PLANS = f"{CLUSTERS}::test_plans_take_what_phaze_says_and_no_bound_is_above_the_best"
 PLACEMENTS = f"{CORES}::test_placements_take_what_phaze_says"
+EQUAL = f"{CORES}::test_equal_blocks_and_several_first_layers_are_bounded_as_published"
 DEGREES = f"{CORES}::test_the_best_number_of_replicas_is_found_however_long_they_synchronise"
 PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
@@ -269,13 +270,13 @@ MUTANTS = (
         "plan_classes.py",
         "stages = [[call] for call in sources] if row.stages > 1 else",
         "stages = [[call] for call in sources[:1]] if row.stages > 1 else",
-        (PLACEMENTS,),
+        (EQUAL,),
     ),
     Mutant(
         "row_costs.py",
         "waited = np.maximum(recomputed, moved) if job.stack.arriving else recomputed + moved",
         "waited = recomputed + moved",
-        (PLACEMENTS,),
+        (EQUAL,),
     ),
     Mutant(
         "plan_bounds.py",
@@ -287,7 +288,7 @@ MUTANTS = (
         "plan_bounds.py",
         "time_left = left + costs.boundary if mode and space.job.stack.arriving else left",
         "time_left = left",
-        (PLACEMENTS,),
+        (EQUAL,),
     ),
     Mutant("plan_bounds.py", "if not space.parts.unsplit:", "if space.graph.width:", (PLACEMENTS,)),
     Mutant("job.py", "FLAT_REDUCTION = 4.0", "FLAT_REDUCTION = 2.0", (PLACEMENTS,)),
