@@ -95,5 +95,6 @@ def test_a_study_of_groups_goes_through_every_command(phaze: Phaze, tmp_path: Pa
     assert {row["shard"] for row in rows if row["throughput_per_s"] is not None} == {8}
     front = json.loads(phaze("front", study, "--of", "throughput,area", "--out", tmp_path / "front", "--json").out)
     assert {model["shard"] for point in front["points"] for model in point["models"]} == {8}
+    assert phaze("report", tmp_path / "front").code == 0
     over = "cluster.levels.fabric.bandwidth=25e9,100e9"
     assert phaze("sweep", study, "--over", over, "--out", tmp_path / "sweep").code == 0

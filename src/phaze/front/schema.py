@@ -20,7 +20,8 @@ Whole = Annotated[int, Field(ge=0)]
 
 
 class PointModel(PointKeys):
-    """How one model runs on the chip of a design, and what a batch of it takes; the last two where its rules choose."""
+    """How one model runs on the chip of a design, and what a batch of it takes; the last two where its rules choose,
+    and degrees of context and expert parallelism and of hybrid sharding where it has them."""
 
     name: Text
     throughput_per_s: Number
@@ -28,6 +29,7 @@ class PointModel(PointKeys):
     energy_j: Number
     pipeline: Count
     data: Count
+    expert_tensor: Count | None = None
     recompute: Literal["none", "full", "best"]
     attention: Text
     sequence_parallel: bool | None = None

@@ -21,7 +21,9 @@ FIELDS: Mapping[str, Sequence[KeyField]] = MappingProxyType(
         "AnswerJobKeys": plan_keys("zero", "attention"),
         "RestrictedKeys": choice_keys(*RESTRICTED),
         "ProfileKeys": job_keys(("devices",), ("zero",)),
-        "PointKeys": job_keys(("tensor", "microbatch", "chunks", "zero"), ("family",)),
+        "PointKeys": job_keys(
+            ("tensor", "microbatch", "chunks", "zero"), ("family", "context", "context_way", "expert", "shard")
+        ),
     }
 )
 

@@ -82,3 +82,7 @@ class PointKeys(Document):
     chunks: values.Count
     zero: values.ZeroStage
     family: values.PipelineFamily | None = None
+    context: values.Count | None = None
+    context_way: values.Way | None = None
+    expert: values.Count | None = None
+    shard: values.ShardRanks | None = None
