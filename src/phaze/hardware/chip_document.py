@@ -33,11 +33,11 @@ def sheet_of(chip: Chip, terms: Terms) -> Sheet:
     figures = estimates_of(chip)
     if figures is None:
         return Sheet(chip)
-    known = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, figures.power_parts_w)
+    estimates = (chip, figures.area_mm2, figures.parts_mm2, figures.design_w, figures.power_parts_w)
     try:
-        return Sheet(*known, ownership=ownership_of(chip, terms))
+        return Sheet(*estimates, ownership=ownership_of(chip, terms))
     except InfeasibleError as fault:
-        return Sheet(*known, obstacle=str(fault))
+        return Sheet(*estimates, obstacle=str(fault))
 
 
 def sheet_document(sheet: Sheet) -> dict[str, Any]:

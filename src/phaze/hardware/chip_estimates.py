@@ -61,12 +61,12 @@ class Ownership:
 
 def estimates_of(chip: Chip) -> ChipEstimates | None:
     """The figures of a chip; None where it names no process."""
-    technology, areas, held = chip.process, chip_areas(chip), clocked(chip)
+    technology, areas, figures = chip.process, chip_areas(chip), clocked(chip)
     if technology is None or areas is None:
         return None
-    if held is not None:
-        idle_w = held.power.idle_w
-        return ChipEstimates(technology, areas.by_part(), areas.total, idle_w, held.held_w, held.parts_w)
+    if figures is not None:
+        idle_w = figures.power.idle_w
+        return ChipEstimates(technology, areas.by_part(), areas.total, idle_w, figures.held_w, figures.parts_w)
     static_w, full = technology.energy.static_w_per_mm2 * areas.total, full_rate_power(chip)
     components = full.by_component()
     return ChipEstimates(technology, areas.by_component(), areas.total, static_w, full.design_w, components)

@@ -52,20 +52,20 @@ def clocked(chip: Chip) -> ClockedChip | None:
 
 def at_held_clock(chip: Chip) -> Chip:
     """The chip at the clock that its power limit allows; at the rated one where nothing sets it."""
-    held = clocked(chip)
-    return chip if held is None else replace(chip, clock_hz=held.held_hz)
+    figures = clocked(chip)
+    return chip if figures is None else replace(chip, clock_hz=figures.held_hz)
 
 
 def refusal(chip: Chip) -> str | None:
     """Why the chip cannot run under its power limit; None where it can."""
-    held, limit = clocked(chip), chip.sustained_w
-    if held is None:
+    figures, limit = clocked(chip), chip.sustained_w
+    if figures is None:
         return None
-    fixed = max(held.power.product_fixed_w, held.power.vector_fixed_w)
+    fixed = max(figures.power.product_fixed_w, figures.power.vector_fixed_w)
     if limit is not None and fixed > limit:
         return f"leakage, HBM and links alone draw {fixed:.0f} W of {limit:.0f} W"
-    if held.held_hz < LEAST_SHARE * chip.rated_clock_hz:
-        return f"it would hold {held.held_hz / 1e9:.2f} of {chip.rated_clock_hz / 1e9:.2f} GHz, below half"
+    if figures.held_hz < LEAST_SHARE * chip.rated_clock_hz:
+        return f"it would hold {figures.held_hz / 1e9:.2f} of {chip.rated_clock_hz / 1e9:.2f} GHz, below half"
     return None
 
 

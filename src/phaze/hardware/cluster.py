@@ -225,15 +225,15 @@ def _too_few(cluster: Cluster, devices: int, size: int | None, where: str) -> In
 
 def same_links(chip: Chip, cluster: Cluster) -> bool:
     """Whether the chip's own links have the bandwidth of the innermost level."""
-    own, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0].bandwidth_bytes_per_s
-    return abs(own - level) <= SAME_LINKS * level
+    links, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0].bandwidth_bytes_per_s
+    return abs(links - level) <= SAME_LINKS * level
 
 
 def links_words(chip: Chip, cluster: Cluster) -> str:
     """Both bandwidths in words."""
-    own, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0]
+    links, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0]
     joined = f"level {level.name} of {cluster.name} runs at {show(level.bandwidth_bytes_per_s, 'B/s')}"
-    return f"the links of {chip.name} have {show(own, 'B/s')} and {joined}"
+    return f"the links of {chip.name} have {show(links, 'B/s')} and {joined}"
 
 
 def cluster_document(cluster: Cluster, chip: Chip) -> dict[str, Any]:

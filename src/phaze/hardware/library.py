@@ -135,30 +135,30 @@ def stack_keys(text: str, reader: Reader = read_text) -> tuple[dict[str, Any], s
     preset."""
     if is_path(text):
         raw, where = reader(text)
-        own = documents.parse(raw, documents.notation_of(text, raw), where)
+        keys = documents.parse(raw, documents.notation_of(text, raw), where)
     else:
         text = dated_stack(text)
         if text not in preset_names("stacks"):
             raise unknown_name("", "stack", text, preset_names("stacks"))
-        own, where = _preset_stack(text), f"presets/stacks/{text}.toml"
-    return _on_base(own, where), where
+        keys, where = _preset_stack(text), f"presets/stacks/{text}.toml"
+    return _on_base(keys, where), where
 
 
 def dated_stack(text: str) -> str:
     """The bundled stack of a release: ``NAME-24.11.1`` is the newest ``NAME-YEAR.MONTH`` that is not later; ``text``
     where it is bundled itself or none is."""
-    asked = DATED.fullmatch(text)
-    if asked is None or text in preset_names("stacks"):
+    release = DATED.fullmatch(text)
+    if release is None or text in preset_names("stacks"):
         return text
-    known = [found for name in preset_names("stacks") if (found := DATED.fullmatch(name)) and found[1] == asked[1]]
-    before = [found for found in known if _date(found[2]) <= _date(asked[2])]
-    return max(before, key=lambda found: _date(found[2]))[0] if before else text
+    bundled_releases = [match for name in preset_names("stacks") if (match := DATED.fullmatch(name))]
+    earlier = [match for match in bundled_releases if match[1] == release[1] and _date(match[2]) <= _date(release[2])]
+    return max(earlier, key=lambda match: _date(match[2]))[0] if earlier else text
 
 
 def stating_stack(name: str) -> str:
     """The bundled stack in whose file the software shares of one stand: itself, or a base."""
-    own = _preset_stack(name)
-    return name if "software_share" in own or "base" not in own else stating_stack(str(own["base"]))
+    keys = _preset_stack(name)
+    return name if "software_share" in keys or "base" not in keys else stating_stack(str(keys["base"]))
 
 
 def _date(text: str) -> tuple[int, ...]:
@@ -170,17 +170,17 @@ def _preset_stack(name: str) -> dict[str, Any]:
     return dict(bundled(f"presets/stacks/{name}.toml"))
 
 
-def _on_base(own: dict[str, Any], where: str) -> dict[str, Any]:
+def _on_base(keys: dict[str, Any], where: str) -> dict[str, Any]:
     """The keys of a stack file laid over those of the preset that its ``base`` names; sources likewise."""
-    own, base = with_new_names(own), own.get("base")
+    keys, base = with_new_names(keys), keys.get("base")
     if base is None:
-        return own
+        return keys
     if base not in preset_names("stacks"):
         raise unknown_name(f"{where}: base", "stack", str(base), preset_names("stacks"))
     below = _on_base(_preset_stack(base), f"presets/stacks/{base}.toml")
-    above = own.get("sources", {})
+    above = keys.get("sources", {})
     sources = {**below.pop("sources", {}), **above} if isinstance(above, dict) else above
-    return {**below, **own, "sources": sources}
+    return {**below, **keys, "sources": sources}
 
 
 def load_built_stack(text: str, reader: Reader = read_text) -> Stack:

@@ -83,8 +83,8 @@ def shipped_file() -> ShippedFile:
 
 def shipped_beside(technology: str) -> Shipped:
     """What to hold a chip of a technology against."""
-    found = shipped_file()
-    beside, every = found.beside.get(technology), tuple(found.chips)
+    file = shipped_file()
+    beside, every = file.beside.get(technology), tuple(file.chips)
     if beside is None:
         note = f"no shipped chip of {technology} is listed: compared with every process"
         return Shipped("any", note, UNKNOWN, every, every)
