@@ -27,12 +27,16 @@ GIVEN = {
     "short": ({"microbatch": 32, "pipeline": 1, "data": 2}, 3),
 }
 SIZES = [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
+CHIP = (
+    *("components", "against-the-baseline", "the-model", "step-time", "memory", "timeline"),
+    *("accuracy", "study"),
+)
 PARTS = {
-    "plan": ("launch", "time", "memory", "pipeline", "plans", "whatif", "trust"),
-    "search": ("space", "chip", "stacked", "models", "time", "memory", "pipeline", "certificate", "trust", "study"),
-    "explained": ("space", "marginals", "stacked", "models", "study"),
-    "front": ("plot-part", "designs", "proof"),
-    "design": ("chip", "stacked", "models", "time", "memory", "pipeline", "trust", "study"),
+    "plan": ("launch-it", "step-time", "memory", "timeline", "alternatives", "what-if", "accuracy"),
+    "search": ("all-chips", *CHIP, "certificate"),
+    "explained": ("all-chips", "marginal-value", "against-the-baseline", "models", "study"),
+    "front": ("front", "designs", "what-is-proved"),
+    "design": CHIP,
     "sweep": ("answer", "points"),
     "compare": ("answer", "every-placement", "what-the-times-rest-on"),
     "explain": ("why-not-its-neighbours", "how-flat-the-optimum-is", "chips-that-exist"),
@@ -148,38 +152,42 @@ def test_choosing_a_plan_changes_the_whole_page_and_its_address(pages: dict[str,
     page = open_page(pages["plan"]).page
     first = page.locator("h1:visible").inner_text()
     drawn = page.locator("canvas:visible").get_attribute("data-timeline")
-    page.locator("#plan").select_option("thumb")
+    page.locator("select[data-chooses=plan]").select_option("thumb")
     assert page.url.endswith("#plan=thumb")
     assert page.locator("h1:visible").inner_text() != first
     assert page.locator("h1:visible").count() == 1
-    assert page.locator("canvas:visible").get_attribute("data-timeline") == "thumb" != drawn
+    assert page.locator("canvas:visible").get_attribute("data-timeline") == "timeline-thumb" != drawn
     assert page.locator('input[value="thumb"]').is_checked()
     page.locator('input[value="a2"]').check()
-    assert page.locator("#plan").input_value() == "a2"
-    assert page.locator("nav a").first.get_attribute("href") == "#launch-a2"
+    assert page.locator("select[data-chooses=plan]").input_value() == "a2"
+    assert page.locator("nav a").first.get_attribute("href") == "#launch-it-a2"
     again = open_page(pages["plan"]).page
     again.goto(pages["plan"].as_uri() + "#plan=a2")
     again.reload()
-    assert again.locator("canvas:visible").get_attribute("data-timeline") == "a2"
+    assert again.locator("canvas:visible").get_attribute("data-timeline") == "timeline-a2"
 
 
 def test_costs_follow_what_is_typed(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["plan"]).page
     days = page.locator("[data-cost=days]:visible")
-    page.locator("#cost-tokens").fill("1T")
+    tokens = page.locator("[data-term=tokens]:visible")
+    tokens.fill("1T")
     first = float(days.inner_text().replace(",", ""))
-    page.locator("#cost-tokens").fill("2T")
+    tokens.fill("2T")
     assert float(days.inner_text().replace(",", "")) == pytest.approx(2 * first, rel=0.02)
-    page.locator("#cost-tokens").fill("much")
+    tokens.fill("much")
     assert days.inner_text() == "unknown"
+    tokens.fill("3T")
+    page.locator("select[data-chooses=plan]").select_option("thumb")
+    assert tokens.input_value() == "3T", "all plans are priced on the same terms"
 
 
 def test_deltas_against_another_plan_sum_to_the_difference(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["plan"]).page
-    page.locator("#against").select_option("thumb")
-    total = page.locator('[data-fall="best"] .total .delta')
+    page.locator("select.against:visible").select_option("thumb")
+    total = page.locator('[data-fall="best"] .on .delta')
     assert total.inner_text().startswith("-"), "the best plan is faster"
-    page.locator("#against").select_option("")
+    page.locator("select.against:visible").select_option("")
     assert total.inner_text() == ""
 
 
@@ -205,14 +213,14 @@ def test_the_timeline_zooms_by_keyboard_and_buttons(pages: dict[str, Path], open
     box = line.bounding_box()
     for share in (0.3, 0.42, 0.57):
         page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.4)
-    assert "chunk" in page.locator("#said-best").inner_text()
+    assert "chunk" in page.locator("#said-timeline").inner_text()
 
 
 def test_what_is_short_stands_before_the_rest(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["short"], 390).page
     assert page.locator("h1").inner_text().startswith("Does not fit")
-    assert page.locator("section").first.get_attribute("id") == "shortage"
-    assert "each alone" in page.locator("section#shortage").inner_text()
+    assert page.locator("section:has(> h2)").first.get_attribute("id") == "what-is-short"
+    assert "each alone" in page.locator("section#what-is-short").inner_text()
 
 
 def test_the_cloud_follows_its_axes_filters_and_pins(pages: dict[str, Path], open_page: OpenPage) -> None:
@@ -231,7 +239,7 @@ def test_the_cloud_follows_its_axes_filters_and_pins(pages: dict[str, Path], ope
     assert page.locator("#shown-count").inner_text() == before
     panel = page.locator("#pinned")
     page.get_by_role("button", name="Pin B", exact=True).click()
-    page.locator("#nearest summary").click()
+    page.locator("summary", has_text="nearest chips").click()
     page.locator("[data-pin]").last.click()
     pins = panel.get_attribute("data-pins").split()
     assert len(pins) == 2
@@ -253,7 +261,7 @@ def test_a_search_names_its_rival_process_network_and_proof(pages: dict[str, Pat
 def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["front"]).page
     table = page.locator("#designs-table")
-    assert table.locator("tbody tr").count() <= 12
+    assert table.locator("tbody tr").count() <= 14
     assert table.locator("tr.on").count() >= 1, "the pinned designs are marked"
     page.locator("th button", has_text="area").first.click()
     values = [float(cell.get_attribute("data-value")) for cell in table.locator("tbody tr td:nth-child(4)").all()]
@@ -266,8 +274,10 @@ def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPag
     page.get_by_role("button", name="Reset").click()
     page.get_by_role("link", name="Open the design").first.click()
     assert "#design=" in page.url
-    page.locator("section#design").wait_for(timeout=5000)  # the address changes before the page hears of it
-    assert page.locator("[data-design]:visible").count() == 1
+    page.locator("[data-chooser=design]:visible").first.wait_for(
+        timeout=5000
+    )  # the address changes before the page hears of it
+    assert page.locator("[data-chooser=design]:visible").count() == 1
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as CSV").click()
     lines = Path(saved.value.path()).read_text().splitlines()
@@ -277,8 +287,8 @@ def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPag
 
 def test_the_step_stands_beside_that_of_the_baseline(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["search"]).page
-    place = page.locator("#stacked")
-    bars = place.locator(".mem svg.bar")
+    place = page.locator("#against-the-baseline")
+    bars = place.locator(".bars.tall svg.bar")
     assert bars.count() == 2
     place.locator("summary").first.click()
     rows = [row.locator("td").all_inner_texts() for row in place.locator("tbody tr").all()]
@@ -296,30 +306,38 @@ def test_choosing_a_baseline_changes_the_whole_page_and_its_address(
     pages: dict[str, Path], open_page: OpenPage
 ) -> None:
     page = open_page(pages["explained"]).page
-    parts = ("h1", ".cards", "#stacked", "#models")
+    parts = (
+        "h1:visible",
+        ".cards",
+        "#against-the-baseline:visible, #against-the-baseline-b200:visible",
+        "table:visible:has-text('held out')",
+    )
     before = [page.locator(part).inner_text() for part in parts]
     assert "as fast as tpu-v4-paper" in before[0] and "vs tpu-v4-paper" in before[3]
-    page.locator("#baseline").focus()
+    page.locator("select[data-chooses=baseline]").focus()
     page.keyboard.press("ArrowDown")
     assert page.url.endswith("#baseline=b200")
     after = [page.locator(part).inner_text() for part in parts]
     assert "2.00 × as fast as B200" in after[0]
-    assert "vs B200" in after[3] and "beside B200" in after[2]
+    assert "vs B200" in after[3] and "that on B200" in after[2]
     assert all(one != other for one, other in zip(before, after, strict=True))
-    assert page.locator("[data-baseline=tpu-v4-paper]:visible").count() == 0
-    held = page.locator("#models tr:visible", has_text="held out").inner_text()
+    assert page.locator("[data-key=tpu-v4-paper]:visible").count() == 0
+    held = page.locator("tr:visible", has_text="held out").inner_text()
     assert "3.00 ×" in held and "2.1 %" in held
     again = open_page(pages["explained"]).page
     again.goto(pages["explained"].as_uri() + "#baseline=b200")
     again.reload()
-    assert "as fast as B200" in again.locator("h1").inner_text()
+    assert "as fast as B200" in again.locator("h1:visible").inner_text()
 
 
 def test_every_setting_says_where_it_comes_from(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["search"]).page
     page.locator("#study summary").click()
-    rows = [row.locator("td").all_inner_texts() for row in page.locator("#study tbody tr").all()]
-    found = {key: (value, origin) for key, value, origin in rows}
+    found: dict[str, tuple[str, str]] = {}
+    for key in ("training.devices", "hbm", "search.gap", "training.optimizer"):
+        page.locator("#study input").fill(key)
+        rows = [row.locator("td").all_inner_texts() for row in page.locator("#study tbody tr").all()]
+        found |= {name: (value, origin) for name, value, origin in rows}
     assert found["training.devices"] == ("64", "the study") and found["hbm"] == ("32 GiB", "the study")
     assert found["search.gap"] == ("0.01 %", "default of rules icml24")
     assert found["training.optimizer"] == ("sgd", "the stack icml24")
@@ -327,10 +345,10 @@ def test_every_setting_says_where_it_comes_from(pages: dict[str, Path], open_pag
 
 def test_a_tap_says_what_a_block_is(pages: dict[str, Path], open_page: OpenPage) -> None:
     page = open_page(pages["search"], 390).page
-    for part in ("die", "memory"):
-        shape = page.locator(f"[data-part={part}] [data-say]").first
+    for part in (".card", "#memory"):
+        shape = page.locator(f"{part} [data-say]").first
         shape.dispatch_event("click")
-        assert page.locator(f"[data-part={part}] .say").first.inner_text() == shape.get_attribute("data-say")
+        assert page.locator(f"{part} .say").first.inner_text() == shape.get_attribute("data-say")
 
 
 @pytest.mark.parametrize("kind", ["plan", "search"])
@@ -360,7 +378,7 @@ def test_everything_is_reached_by_keyboard(kind: str, pages: dict[str, Path], op
     wanted = {
         "plan": {"SELECT", "BUTTON", "PRE", "CANVAS", "INPUT"},
         "sweep": {"BUTTON", "INPUT"},
-        "design": {"BUTTON", "CANVAS", "INPUT", "SUMMARY"},
+        "design": {"BUTTON", "CANVAS", "SUMMARY"},
     }
     assert wanted.get(kind, {"SELECT", "BUTTON", "CANVAS", "INPUT"}) <= names
     hidden = page.evaluate(
@@ -374,10 +392,10 @@ def test_hostile_names_stay_text(pages: dict[str, Path], open_page: OpenPage) ->
     found = open_page(pages["hostile"])
     assert HOSTILE in found.page.locator("body").inner_text()
     assert found.page.locator("script:not([type])").count() == 1
-    found.page.locator("#nearest summary").click()
+    found.page.locator("summary", has_text="nearest chips").click()
     for button in found.page.locator("[data-pin]").all():
         button.click()
-    found.page.locator("#plan").select_option("m1")
+    found.page.locator("select[data-chooses=model]").select_option("m1")
     assert found.faults == []
 
 

@@ -93,7 +93,7 @@ def test_a_design_of_a_front_opens_its_own_page(served: ViewServer, open_page: O
     page.wait_for_selector("#plot")
     page.goto(page.url + "#design=0")
     page.get_by_role("link", name="Its own page").first.click()
-    page.wait_for_selector("#stacked")
+    page.wait_for_selector("#against-the-baseline")
     assert "On the front" in page.inner_text("main")
     assert found.faults == []
     missing = page.goto(page.url.rpartition("/")[0] + "/999999")

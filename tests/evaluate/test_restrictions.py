@@ -80,7 +80,7 @@ def test_the_page_has_one_figure_against_the_rule_of_thumb() -> None:
     page = _page(plan)
     figure = f"{100 * plan['rule_of_thumb']['slower']:+.0f} %"
     assert plan["rule_of_thumb"]["slower"] > 0.1 and f"{figure} throughput over the rule of thumb" in page
-    assert page.count("over the rule of thumb") == 2  # the title and the card of the best plan
+    assert page.partition("<body>")[2].count("over the rule of thumb") == 2  # the title and the card of the best plan
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from phaze.front.state import FrontState
 from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
-from phaze.report.front_page import metric_words
+from phaze.report.page.front_page import metric_words
 from phaze.search.chips import enumerate_space
 from phaze.search.engine import workers
 from phaze.search.objective import Mean, Objective
@@ -198,7 +198,7 @@ def _page_holds(page: str, document: dict[str, Any]) -> None:
     assert all(len(one["values"]) == len(points) for one in drawn["columns"])
     places = [str(at) for at in range(len(points))]
     assert re.findall(r'<tr data-at="(\d+)">', page) == places
-    assert re.findall(r'<div data-design="(\d+)" hidden>', page) == places
+    assert re.findall(r'data-chooser="design" data-key="(\d+)"', page) == places
     assert drawn["links"] == [f"#design={at}" for at in places]
 
 

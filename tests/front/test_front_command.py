@@ -24,7 +24,7 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.front.schema import FrontFile
 from phaze.report.answer_text import front_warning
-from phaze.report.front_page import front_page
+from phaze.report.page.front_page import front_page
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
 from tests.search.test_verify import STUDY

@@ -14,18 +14,20 @@ import pytest
 
 from phaze.evaluate.headroom import DeviceMemory
 from phaze.hardware.library import load_chip
-from phaze.report.front_page import Column, knee_of
-from phaze.report.page.chip_scatter import MOST, ChipScatter, Field, Scale, chip_scatter_view, front, kept, numbers
-from phaze.report.page.die import Box, cells, parts_of, treemap
-from phaze.report.page.plan_view import fit_of
+from phaze.report.drawings import Column, DesignPlot, Parameter
+from phaze.report.page.floor_plan import Box, cells, components_of, treemap
+from phaze.report.page.front_page import knee_of
+from phaze.report.page.plan_cards import fit_of
+from phaze.report.page.plot_thinning import MOST, front, thinned
+from phaze.report.page.script_numbers import plot_numbers
 from phaze.report.page.search_page import search_page
-from phaze.report.page.time_view import MOST_EVENTS
+from phaze.report.page.time_sections import MOST_EVENTS
 from phaze.report.plan_text import lever_rows
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task
 
-PARTS = ("chip", "time", "pipeline", "memory", "operators", "space", "certificate", "study")
+PARTS = ("all-chips", "components", "step-time", "timeline", "memory", "operators", "certificate", "study")
 
 
 class Structure(HTMLParser):
@@ -82,7 +84,7 @@ def test_names_stay_text(tmp_path: Path) -> None:
 def test_every_model_of_a_run_has_its_parts(tmp_path: Path) -> None:
     run = made_run(tmp_path, (named(5, "first"), named(6, "second")))
     found = Structure(search_page(run))
-    for part in ("time", "pipeline", "memory", "operators"):
+    for part in ("step-time", "timeline", "memory", "operators"):
         assert {part, f"{part}-m1"} <= found.ids
 
 
@@ -131,8 +133,17 @@ def test_a_plan_has_the_same_page_by_both_ways(phaze: Callable[..., Any], tmp_pa
     text = (tmp_path / "plan.html").read_text()
     assert text == (tmp_path / "first.html").read_text()
     found = Structure(text)
-    assert {"launch", "time", "memory", "pipeline", "plans", "whatif", "trust", "operators"} <= found.ids
-    assert "chip" not in found.ids, "one cannot change it"
+    assert {
+        "launch-it",
+        "step-time",
+        "memory",
+        "timeline",
+        "alternatives",
+        "what-if",
+        "accuracy",
+        "operators",
+    } <= found.ids
+    assert "components" not in found.ids, "one cannot change it"
     assert found.loads == []
     assert found.open == []
 
@@ -157,7 +168,7 @@ def test_what_is_no_plan_is_refused(wrong: str, phaze: Callable[..., Any], tmp_p
 
 
 def test_every_rectangle_of_a_die_has_its_area() -> None:
-    parts = parts_of(load_chip("a100-80gb"))
+    parts = components_of(load_chip("a100-80gb"))
     boxes = treemap([part.area_mm2 for part in parts], Box(0, 0, 100, 100))
     total = sum(part.area_mm2 for part in parts)
     for part, box in zip(parts, boxes, strict=True):
@@ -175,41 +186,42 @@ def test_cells_lie_inside_their_box_and_do_not_overlap(count: int) -> None:
     assert sum(cell.area for cell in found) == pytest.approx(box.area)
 
 
-def made_cloud(count: int) -> ChipScatter:
+def random_plot(count: int) -> DesignPlot:
     rng = np.random.default_rng(1)
     area, height = rng.uniform(5, 300, count), rng.uniform(1, 1000, count)
-    axes = (Scale("area", "mm²", area), Scale("power", "W", area * 2), Scale("cost", "USD", rng.uniform(1, 9, count)))
+    columns = [
+        Column("throughput", "1/s", height, more=True, bound=True),
+        Column("area", "mm²", area),
+        Column("power", "W", area * 2),
+        Column("cost", "USD", rng.uniform(1, 9, count)),
+    ]
     which = rng.integers(0, 8, count)
-    fields = tuple(Field(f"field {at}", tuple("abcdefgh"), which) for at in range(6))
+    parameters = [Parameter(f"parameter {number}", tuple("abcdefgh"), which) for number in range(6)]
     exact = np.zeros(count, bool)
     exact[::5000] = True
     best = int(np.argmax(height))
-    return ChipScatter(
-        Scale("throughput", "1/s", height), axes, fields, np.arange(count), which, tuple("abcdefgh"), exact, best,
-        lambda at: f"chip {at}", 0,
-    )  # fmt: skip
+    return DesignPlot(columns, np.arange(count), best, "chips.csv", parameters, exact)
 
 
-def test_the_numbers_of_30_000_chips_stay_small() -> None:
-    scatter = made_cloud(30_000)
-    assert len(json.dumps(numbers(scatter))) + len(str(chip_scatter_view(scatter))) < 1_000_000
+def test_the_numbers_of_all_chips_that_are_drawn_stay_small() -> None:
+    assert len(json.dumps(plot_numbers(random_plot(MOST)))) < 1_000_000
 
 
 def test_more_chips_are_drawn_as_fewer_and_nothing_that_matters_is_lost() -> None:
-    scatter = made_cloud(200_000)
-    index, stands = kept(scatter)
+    plot = random_plot(200_000)
+    assert plot.exact is not None
+    index, stands_for = thinned(plot.columns, plot.exact, plot.best)
     assert len(index) <= MOST
-    assert stands.sum() == 200_000
+    assert stands_for.sum() == 200_000
     shown = set(index.tolist())
-    assert set(np.flatnonzero(scatter.exact).tolist()) <= shown
-    for axis in scatter.axes:
-        assert set(front(axis.values, scatter.height.values).tolist()) <= shown
-    assert len(json.dumps(numbers(scatter))) < 1_400_000
+    assert set(np.flatnonzero(plot.exact).tolist()) <= shown
+    for axis in plot.columns[1:]:
+        assert set(front(axis.values, plot.columns[0].values).tolist()) <= shown
 
 
 def test_no_chip_beats_the_front() -> None:
-    scatter = made_cloud(2_000)
-    area, height = scatter.axes[0].values, scatter.height.values
+    plot = random_plot(2_000)
+    height, area = plot.columns[0].values, plot.columns[1].values
     line = front(area, height)
     for chip in range(2_000):
         assert any(area[f] <= area[chip] and height[f] >= height[chip] for f in line)
@@ -221,8 +233,8 @@ def page_numbers(text: str) -> dict[str, Any]:
     return found
 
 
-def starts(packed: dict[str, Any]) -> Any:
-    return np.frombuffer(b64decode(packed["data"]), dtype="<u4")
+def unpacked(packed: dict[str, Any]) -> Any:
+    return np.frombuffer(b64decode(packed["data"]), dtype=f"<u{packed['bytes']}")
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
@@ -230,8 +242,8 @@ def test_the_timeline_ends_when_the_events_do(zero: int, phaze: Callable[..., An
     ran = phaze(*PLAN.split(), "--zero", zero, "--json", "--html", tmp_path / "plan.html")
     assert ran.code == 0, ran.err
     text, plan = (tmp_path / "plan.html").read_text(), json.loads(ran.out)
-    line = page_numbers(text)["timelines"]["best"]
-    assert line["end"] + line["tail"] == pytest.approx(plan["simulated_s"])
+    line = page_numbers(text)["timelines"]["timeline"]
+    assert line["end"] == pytest.approx(plan["simulated_s"])
     assert ("Collectives of ZeRO lie inside the passes" in text) == (zero >= 2)
     assert (f">ZeRO-{zero}<" in text) == (zero > 0)
     assert "backward with recomputation" not in text
@@ -275,21 +287,22 @@ def test_a_timeline_of_many_events_keeps_both_ends_and_says_what_it_skips(
     }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html").code == 0
-    line = page_numbers((tmp_path / "plan.html").read_text())["timelines"]["best"]
-    kept, first, last = line["pieces"], starts(line["forward_starts"]), starts(line["backward_starts"])
-    assert len(first) == len(last) == 16 * len(kept) <= MOST_EVENTS
-    assert (kept[0], kept[-1]) == (0, 256 * 4 - 1)
+    line = page_numbers((tmp_path / "plan.html").read_text())["timelines"]["timeline"]
+    names = [line["words"][word][0] for word in unpacked(line["word"])]
+    passes = [name for name in names if "microbatch" in name]
+    assert len(passes) <= MOST_EVENTS
+    assert {"forward of microbatch 0, chunk 0", "backward of microbatch 255, chunk 3"} <= set(passes)
     begin, end = line["skipped"]
     assert 0 < begin < end < line["end"]
-    ends = last.reshape(16, -1) / (2**32 - 1) * line["end"] + np.array(line["backward"])[:, None]
-    assert ends.max() == pytest.approx(line["end"]), "the last event is there"
+    ends = (unpacked(line["start"]) + unpacked(line["length"]).astype(float)) / (2**32 - 1)
+    assert ends.max() == pytest.approx(1.0), "the last event is there"
 
 
 def test_every_plan_of_a_document_is_whole_on_its_page(phaze: Callable[..., Any], tmp_path: Path) -> None:
     ran = phaze(*PLAN.split(), "--json", "--html", tmp_path / "plan.html")
     plan, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
     numbers, shown = page_numbers(text), text.split("<script", maxsplit=1)[0]
-    assert set(numbers["timelines"]) == set(numbers["plans"]) > {"best", "a2", "thumb"}
+    assert set(numbers["timelines"]) >= {"timeline", "timeline-a2", "timeline-thumb"}
     for row in plan["alternatives"][1:]:
         own = row["plan"]
         assert own["batch_s"] == row["batch_s"]
@@ -333,13 +346,13 @@ def test_what_if_rows_are_plans_or_say_why_not(phaze: Callable[..., Any], tmp_pa
 
 def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[..., Any], tmp_path: Path) -> None:
     run = small_run(tmp_path)
-    assert 'id="marginals"' not in (run / "report.html").read_text()
+    assert 'id="marginal-value"' not in (run / "report.html").read_text()
     said = explained(run)
     for change, shown in (({}, True), ({"chip": "another"}, False), ({"score": 1.0}, False)):
         (run / "explanation.json").write_text(json.dumps({**said, **change}))
         assert phaze("report", run).code == 0
         text = (run / "report.html").read_text()
-        assert ('id="marginals"' in text) == shown
+        assert ('id="marginal-value"' in text) == shown
         for words in (
             "tensor cores 8 would give +3.70% and is refused for 704 of 700 W, 0.6% over.",
             "More area &lt;b&gt; is worth most: 10 mm2 more buy +5.00%; HBM buys nothing.",
@@ -365,12 +378,13 @@ def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[.
 
 
 def test_the_knee_is_farthest_from_the_chord() -> None:
-    up = Column("throughput", "1/s", True, (1.0, 8.0, 9.0, 10.0, 2.0))
-    across = Column("area", "mm2", False, (1.0, 2.0, 6.0, 10.0, 5.0))
+    up = Column("throughput", "1/s", np.array([1.0, 8.0, 9.0, 10.0, 2.0]), more=True)
+    across = Column("area", "mm2", np.array([1.0, 2.0, 6.0, 10.0, 5.0]))
     assert knee_of(up, across) == 1
-    fewer = Column("step", "s", False, (10.0, 3.0, 2.0, 1.0, 9.0))
+    fewer = Column("step", "s", np.array([10.0, 3.0, 2.0, 1.0, 9.0]))
     assert knee_of(fewer, across) == 1
-    assert knee_of(Column("a", "", True, (1.0, 2.0)), Column("b", "", False, (1.0, 2.0))) == 1
+    ends = np.array([1.0, 2.0])
+    assert knee_of(Column("a", "", ends, more=True), Column("b", "", ends)) == 1
 
 
 def test_the_ratio_on_the_page_is_that_of_the_comparison(phaze: Callable[..., Any], tmp_path: Path) -> None:
@@ -382,8 +396,7 @@ def test_the_ratio_on_the_page_is_that_of_the_comparison(phaze: Callable[..., An
 
 def test_a_verdict_on_memory_follows_the_error_of_estimates() -> None:
     stage = {"layers": [0], "recompute": "none", "memory": {}}
-    said = [
-        fit_of({"stages": [{**stage, "memory_bytes": used}]}, DeviceMemory(100.0, 0.06)).verdict
-        for used in (70, 85, 95, 101)
-    ]
+    device = DeviceMemory(100.0, 0.06)
+    fits = [fit_of({"stages": [{**stage, "memory_bytes": used}]}, device) for used in (70, 85, 95, 101)]
+    said = [fit.verdict[0] for fit in fits]
     assert said == ["Fits", "Likely fits", "Tight", "Does not fit"]

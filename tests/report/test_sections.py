@@ -2,27 +2,47 @@
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from phaze.report.html import sections_page
-from phaze.report.sections import (
+from phaze.report.drawings import (
     Axis,
     Bar,
     Bars,
     Block,
+    Column,
+    DesignPlot,
+    FloorPlan,
+    Gauge,
+    Outline,
+    Piece,
+    Point,
+    Region,
+    Scatter,
+    Series,
+    Shape,
+    Timeline,
+)
+from phaze.report.html import sections_page
+from phaze.report.sections import (
+    Card,
+    Cards,
+    Choice,
     Figures,
+    Group,
+    Lead,
     Link,
     Meter,
     Notes,
     Number,
-    Point,
-    Region,
-    Scatter,
+    Pin,
+    RunCost,
     Section,
-    Series,
+    Swatch,
     Table,
-    Timeline,
+    Variant,
+    Variants,
 )
 from phaze.report.terminal import draw
 from tests.report.runs import HOSTILE
@@ -30,6 +50,7 @@ from tests.report.runs import HOSTILE
 LONG = "a sentence of several words " * 8
 X = Axis("devices", 8.0, 512.0, [(8.0, "8"), (64.0, "64"), (512.0, "512")], logarithmic=True)
 Y = Axis("throughput", 0.0, 1.0, [(0.0, "0"), (1.0, "1")])
+UP, ACROSS = Column("rate", "1/s", np.array([1.0, 2.0])), Column("area", "mm2", np.array([3.0, 4.0]))
 SECTIONS: list[Section] = [
     Figures([("name", "value"), ("memory", Meter(0.5, "half full")), (HOSTILE, HOSTILE)], "Answer", HOSTILE, [LONG]),
     Table(("chip", "", "rate"), [(HOSTILE, Meter(1.2, "over"), Number("1,000", 1000.0))], "Rates", LONG, [HOSTILE], 2),
@@ -41,6 +62,16 @@ SECTIONS: list[Section] = [
     Scatter(X, Y, [Series("model", [Point(8.0, 0.0, "low"), Point(64.0, 1.0, HOSTILE)])], [Region(8, 512, "A", "all")]),
     Notes([LONG, LONG], "Notes"),
     Notes([HOSTILE], "Code", verbatim=True),
+    Notes([HOSTILE, "ZeRO 1"], "Tags", look="tags"),
+    Lead(HOSTILE, "of 80 GiB", "Lead"),
+    Gauge([Piece(0.0, 1.0, "tensor", HOSTILE)], 2.0, HOSTILE, ("0", "2"), title="Gauge"),
+    RunCost(1e12, 1e6, 8, None, 400.0, 1.1, "Cost"),
+    Cards([Card("Does it fit?", [Lead("3", "GiB"), Notes([HOSTILE])], "Fits", "good")], title="Cards"),
+    Group([Notes([HOSTILE]), Figures([("a", Swatch(HOSTILE, "hbm"))])], "Group", folded=HOSTILE),
+    Variants("plan", [Variant("a", HOSTILE, [Notes(["first"])]), Variant("b", "b", [Notes([])])], title="Variants"),
+    DesignPlot([UP, ACROSS], [HOSTILE, "second"], 0, "designs.csv", title="Designs"),
+    Table(("design",), [(Pin(HOSTILE, 0),), (Choice(HOSTILE, "plan", "a", [HOSTILE]),)], "Pins"),
+    FloorPlan([Shape(0, 0, 9, 9, "hbm", HOSTILE)], 90.0, [Outline(HOSTILE, 99.0, False)], "a chip", [("hbm", "HBM")]),
 ]
 
 
@@ -84,3 +115,23 @@ def test_the_longest_block_of_a_lane_is_seen_and_a_short_one_takes_an_idle_place
 def test_notes_follow_notes_at_once_and_others_after_an_empty_line() -> None:
     text = printed([Notes(["first"]), Notes(["second"]), Figures([("name", "value")])])
     assert text.splitlines()[:4] == ["first", "second", "", "name  value"]
+
+
+def test_a_terminal_shows_the_first_variant_and_none_of_optional_ones() -> None:
+    variants = [Variant("a", "first", [Notes(["shown"])]), Variant("b", "second", [Notes(["hidden"])])]
+    assert printed([Variants("plan", variants)]) == "shown\n"
+    assert printed([Variants("plan", variants, optional=True)]) == ""
+
+
+def test_the_headline_of_a_page_varies_with_its_first_variants() -> None:
+    variants = [Variant(key, key, [Notes([], f"title {key}")]) for key in "ab"]
+    page = sections_page([Variants("plan", variants, "bar"), Notes([], "One"), Notes([], "Two")])
+    assert "<h1>title a</h1>" in page and "<h1>title b</h1>" in page
+    assert 'data-key="a">' in page and 'data-key="b" hidden>' in page
+
+
+def test_a_training_run_costs_what_its_device_hours_do() -> None:
+    cost = RunCost(8.64e10, 1e6, 10, 2.0, 500.0, 1.2)
+    assert (cost.days, cost.device_hours, cost.usd) == (1.0, 240.0, 480.0)
+    assert cost.mwh == pytest.approx(0.144)
+    assert dict(RunCost(8.64e10, 1e6, 10, None, None, 1.2).figures)["USD"] == "unknown"

@@ -54,7 +54,7 @@ class Copied(HTMLParser):
         self.inside, self.text = False, ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = tag == "pre" and ("id", "study-text") in attrs
+        self.inside = tag == "pre" and ("aria-label", "study.toml") in attrs
 
     def handle_endtag(self, tag: str) -> None:
         self.inside = self.inside and tag != "pre"

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_document import Sheet
 from phaze.hardware.clocked import clocked
+from phaze.report.drawings import Bar, Bars
 from phaze.report.numbers import signed
-from phaze.report.sections import Bar, Bars, Figures, Notes, Section
+from phaze.report.sections import Figures, Notes, Section
 from phaze.units import digits, show
 
 

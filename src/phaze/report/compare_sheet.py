@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from phaze.report.sections import Bar, Bars, Notes, Section, Table
+from phaze.report.drawings import Bar, Bars
+from phaze.report.sections import Notes, Section, Table
 from phaze.search.plan_words import split_words
 from phaze.units import show
 

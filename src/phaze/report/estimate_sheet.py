@@ -8,7 +8,8 @@ from phaze.cost.estimate import Estimate
 from phaze.cost.layer import LayerEstimate
 from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.chip import Chip
-from phaze.report.sections import Bar, Bars, Figures, Notes, Section, Table
+from phaze.report.drawings import Bar, Bars
+from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import Unit, show
 
 FLOWS: Mapping[str, str] = MappingProxyType(

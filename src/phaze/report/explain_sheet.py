@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from phaze.report.axis_text import amount
-from phaze.report.sections import Bar, Bars, Figures, Notes, Section, Table
+from phaze.report.drawings import Bar, Bars
+from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import digits
 
 NOTHING = 0.0005

@@ -10,6 +10,7 @@ from phaze.placement.plan import Plan, Stage
 from phaze.placement.problem import Problem
 from phaze.placement.shortage import Levers, Shortage
 from phaze.report.alternatives_sheet import alternatives_sections, what_if_sections
+from phaze.report.drawings import Bar, Bars
 from phaze.report.plan_text import (
     batch_text,
     constants_text,
@@ -27,7 +28,7 @@ from phaze.report.plan_text import (
     training_rows,
     unit_of,
 )
-from phaze.report.sections import Bar, Bars, Cell, Figures, Meter, Notes, Section, Table
+from phaze.report.sections import Cell, Figures, Meter, Notes, Section, Table
 from phaze.search.plan_words import degree_words
 from phaze.units import show
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from phaze.report.sections import Block, BlockKind, Figures, Section, Table, Timeline
+from phaze.report.drawings import Block, BlockKind, Timeline
+from phaze.report.sections import Figures, Section, Table
 from phaze.report.trace import lane_order, lanes
 from phaze.schedule.large import MOST_OPERATORS
 from phaze.schedule.problem import Operator, Problem, Schedule, Slot

@@ -1,7 +1,7 @@
 """What an answer shows, as values: an answer is a sequence of sections, and two renderers show any of them.
 
-    document -> sections (one function a command, in the modules ``*_sheet.py``) -> :mod:`phaze.report.terminal`
-                                                                                 -> :mod:`phaze.report.html`
+    document -> sections (modules ``*_sheet.py``; those of pages in ``page``) -> :mod:`phaze.report.terminal`
+                                                                              -> :mod:`phaze.report.html`
 
 The title of the first section says the answer itself: a page has it as its headline. ``caption`` explains a title in a
 few words; ``notes`` are sentences below a section. Texts are plain: each renderer escapes and wraps them.
@@ -9,8 +9,12 @@ few words; ``notes`` are sentences below a section. Texts are plain: each render
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import Literal
+
+from phaze.report.drawings import Bars, Colour, DesignPlot, FloorPlan, Gauge, Scatter, Timeline
+from phaze.units import digits, show_count
+
+Tone = Literal["", "soft", "good", "warn", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +35,74 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cell that leads to a page; on a terminal its text alone."""
+    """A cell that leads to a page, with a ``tag`` behind it; on a terminal its text alone."""
 
     text: str
     address: str
+    tag: str = ""
 
 
-Cell = str | Meter | Number | Link
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A cell that pins a design, by its place, in the plot of the page."""
+
+    text: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A cell that chooses a variant of the page: whose it is, which, and what it is in a few tags."""
+
+    text: str
+    chooser: str
+    key: str
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Swatch:
+    """A cell with the colour that stands for it in a drawing."""
+
+    text: str
+    colour: Colour
+
+
+Cell = str | Meter | Number | Link | Pin | Choice | Swatch
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Names and their values."""
+    """Names and their values; ``paired``: two a line, each value below its name."""
 
     rows: Sequence[tuple[str, Cell]]
     title: str = ""
     caption: str = ""
     notes: Sequence[str] = ()
+    paired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The figure that an answer leads with, and what it counts."""
+
+    figure: str
+    unit: str
+    title: str = ""
+    caption: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def text(self) -> str:
+        """Both."""
+        return f"{self.figure} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first ``texts`` columns hold texts, the others numbers, which end at the right."""
+    """Rows of cells; the first ``texts`` columns hold texts, the others numbers, which end at the right. A long one is
+    sorted by the column ``sorted_by`` at first, and shows ``narrow`` columns alone where a phone has no room for more.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -60,127 +110,150 @@ class Table:
     caption: str = ""
     notes: Sequence[str] = ()
     texts: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A row of bars: its name, its length in the unit of all of them, its value and a remark as texts."""
-
-    name: str
-    length: float
-    value: str
-    remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """Values drawn on one scale, which ends at ``scale``; by default at the largest of them."""
-
-    rows: Sequence[Bar]
-    title: str = ""
-    caption: str = ""
-    notes: Sequence[str] = ()
-    scale: float | None = None
-
-
-BlockKind = Literal["tensor", "vector", "both", "network"]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Something that runs on a lane for a while; ``symbol`` stands for it where its name has no room."""
-
-    start_s: float
-    end_s: float
-    name: str
-    symbol: str
-    kind: BlockKind
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """What runs when: lanes of blocks, from 0 to ``end_s``."""
-
-    lanes: Sequence[tuple[str, Sequence[Block]]]
-    end_s: float
-    title: str = ""
-    caption: str = ""
-    notes: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """An axis from ``start`` to ``end``: its name, and values that are marked with a text. Equal ratios are equally far
-    apart on a ``logarithmic`` one."""
-
-    name: str
-    start: float
-    end: float
-    ticks: Sequence[tuple[float, str]]
-    logarithmic: bool = False
-
-    def scale(self) -> Callable[[float], float]:
-        """What maps a value of the axis to its place, 0 at the start and 1 at the end."""
-        if self.start == self.end:
-            return lambda value: 0.5
-        if self.logarithmic:
-            return lambda value: log(value / self.start) / log(self.end / self.start)
-        return lambda value: (value - self.start) / (self.end - self.start)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point, and what it is in words."""
-
-    x: float
-    y: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Points of one name, in order along x; ``symbol`` stands for each where there is room for a letter alone."""
-
-    name: str
-    points: Sequence[Point]
-    symbol: str = "•"
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A range of x under one name, and what it means."""
-
-    start: float
-    end: float
-    name: str
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """Points over two axes, those of a series joined; ``regions`` are shaded, ``ranges`` drawn along the x axis."""
-
-    x: Axis
-    y: Axis
-    series: Sequence[Series]
-    regions: Sequence[Region] = ()
-    ranges: Sequence[Region] = ()
-    title: str = ""
-    caption: str = ""
-    notes: Sequence[str] = ()
+    sorted_by: int | None = None
+    narrow: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Sentences, each a paragraph; ``verbatim`` lines, such as paths and code, are neither wrapped nor indented."""
+    """Sentences, each a paragraph; ``verbatim`` lines, such as paths and code, are neither wrapped nor indented, and
+    can be saved as ``file``. ``look``: bold, small, a list, a box, a warning, or tags of a few words."""
 
     lines: Sequence[str] = ()
     title: str = ""
     caption: str = ""
     verbatim: bool = False
+    file: str = ""
+    look: Literal["plain", "bold", "small", "list", "box", "warning", "tags"] = "plain"
 
 
-Section = Figures | Table | Bars | Timeline | Scatter | Notes
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """What a training run takes, which a page reckons again for other tokens, prices and power. ``None``: unknown."""
+
+    tokens: float
+    tokens_per_s: float
+    devices: int
+    usd_per_device_hour: float | None
+    device_w: float | None
+    power_usage_effectiveness: float
+    title: str = ""
+    caption: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def days(self) -> float:
+        """From the first token to the last."""
+        return self.tokens / self.tokens_per_s / 86400
+
+    @property
+    def device_hours(self) -> float:
+        """Hours of all devices together."""
+        return 24 * self.days * self.devices
+
+    @property
+    def usd(self) -> float | None:
+        """What the device hours cost."""
+        return None if self.usd_per_device_hour is None else self.device_hours * self.usd_per_device_hour
+
+    @property
+    def mwh(self) -> float | None:
+        """Energy of devices and of what cools them."""
+        if self.device_w is None:
+            return None
+        return self.device_hours * self.device_w * self.power_usage_effectiveness / 1e6
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """What it takes, as names and texts."""
+        amounts = {"days": self.days, "USD": self.usd, "device hours": self.device_hours, "MWh": self.mwh}
+        return [(name, "unknown" if amount is None else digits(amount)) for name, amount in amounts.items()]
+
+    @property
+    def terms(self) -> list[tuple[str, str, str]]:
+        """What it is reckoned with: a key, a name, a text that can be changed."""
+        usd = "" if self.usd_per_device_hour is None else f"{self.usd_per_device_hour:.3g}"
+        return [
+            ("tokens", "Tokens", show_count(self.tokens)),
+            ("usd", "USD a device hour", usd),
+            ("watts", "W a device", "" if self.device_w is None else f"{self.device_w:.0f}"),
+            ("pue", "PUE", f"{self.power_usage_effectiveness:g}"),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Sections under one question, and the answer in two words."""
+
+    title: str
+    sections: "Sections"
+    verdict: str = ""
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Questions side by side; with ``wide`` three in a row, of which the first is twice as tall."""
+
+    cards: Sequence[Card]
+    wide: bool = False
+    title: str = ""
+    caption: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Sections under one title; ``folded`` behind a line of text, or beside each other in ``columns``."""
+
+    sections: "Sections"
+    title: str = ""
+    caption: str = ""
+    notes: Sequence[str] = ()
+    folded: str = ""
+    columns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of several answers: its key in the address of a page, its name, what it shows."""
+
+    key: str
+    name: str
+    sections: "Sections"
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Answers of which one is shown: the first, unless they are ``optional``, till another is chosen. All variants of
+    one ``chooser`` follow the choice, which is made by a list in the page's bar, by a list or tabs here, or elsewhere.
+    """
+
+    chooser: str
+    variants: Sequence[Variant]
+    control: Literal["", "bar", "list", "tabs"] = ""
+    optional: bool = False
+    title: str = ""
+    caption: str = ""
+    notes: Sequence[str] = ()
+
+
+Section = (
+    Figures
+    | Lead
+    | Table
+    | Bars
+    | Gauge
+    | Timeline
+    | Scatter
+    | Notes
+    | RunCost
+    | Cards
+    | Group
+    | Variants
+    | DesignPlot
+    | FloorPlan
+)
 Sections = Sequence[Section]
 Sheet = Callable[[], Sections]
 """What makes the sections of an answer when they are to be shown."""

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from phaze.report.drawings import Axis, Point, Region, Scatter, Series
 from phaze.report.numbers import gap_text
-from phaze.report.sections import Axis, Cell, Link, Notes, Number, Point, Region, Scatter, Section, Series, Table
+from phaze.report.sections import Cell, Link, Notes, Number, Section, Table
 from phaze.search.plan_words import degree_words
 from phaze.units import Unit, digits, show
 
@@ -179,4 +180,4 @@ def sweep_page(document: Mapping[str, Any], pages: Mapping[int, str] = NO_PAGES)
     from phaze.report.html import sections_page
 
     subject = f"{document['name']}: {document['over']}"
-    return sections_page(sweep_sections(document, "", pages), "sweep", subject=subject)
+    return sections_page(sweep_sections(document, "", pages), "sweep", subject=[subject])

@@ -7,22 +7,34 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from phaze.report.sections import (
+from phaze.report.drawings import (
+    Axis,
     Bars,
     Block,
+    Column,
+    DesignPlot,
+    FloorPlan,
+    Gauge,
+    Point,
+    Scatter,
+    Series,
+    Timeline,
+)
+from phaze.report.sections import (
+    Cards,
     Cell,
     Figures,
-    Link,
+    Group,
+    Lead,
     Meter,
     Notes,
-    Number,
-    Scatter,
+    RunCost,
     Section,
     Sections,
     Table,
-    Timeline,
+    Variants,
 )
-from phaze.units import show
+from phaze.units import digits, show
 
 BAR = "█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -62,31 +74,71 @@ def _head(console: Console, section: Section) -> None:
 
 def _body(console: Console, section: Section) -> None:
     match section:
-        case Figures():
-            console.print(figures(section.rows))
-        case Table():
-            console.print(table(section.columns, section.rows, section.texts))
+        case Notes():
+            _notes(console, section)
         case Bars():
             _bars(console, section)
         case Timeline():
             _timeline(console, section)
-        case Notes():
-            _notes(console, section)
         case Scatter():
             _scatter(console, section)
+        case DesignPlot():
+            _scatter(console, _designs(section))
+        case Cards() | Group() | Variants():
+            draw(console, _inner(section))
+        case Lead() | Gauge():
+            paragraph(console, section.text)
+        case Figures() | RunCost() | FloorPlan() | Table():
+            console.print(_grid(section))
+
+
+def _grid(section: Figures | RunCost | FloorPlan | Table) -> RichTable:
+    match section:
+        case Figures():
+            return figures(section.rows)
+        case RunCost():
+            return figures(section.figures)
+        case FloorPlan():
+            return table(("part",), [(name,) for _, name in section.legend])
+        case Table():
+            return table(section.columns, section.rows, section.texts)
+
+
+def _inner(section: Cards | Group | Variants) -> Sections:
+    """What stands inside: of variants those of the first, if there is one."""
+    if isinstance(section, Group):
+        return section.sections
+    if isinstance(section, Variants):
+        return () if section.optional else section.variants[0].sections
+    inner: list[Section] = []
+    for card in section.cards:
+        inner += [Notes([], card.title, card.verdict), *card.sections]
+    return inner
+
+
+def _designs(section: DesignPlot) -> Scatter:
+    """The designs over their first two figures."""
+    up, across = section.columns[:2]
+    points = [Point(x, y, "") for x, y in zip(across.values.tolist(), up.values.tolist(), strict=True)]
+    return Scatter(_axis(across), _axis(up), [Series(up.name, points)])
+
+
+def _axis(column: Column) -> Axis:
+    start, end = float(column.values.min()), float(column.values.max())
+    return Axis(column.label, start, end, [(start, digits(start)), (end, digits(end))])
 
 
 def _bars(console: Console, section: Bars) -> None:
     rows = section.rows
     if not rows:
         return
-    scale = section.scale or max(row.length for row in rows) or 1.0
     names = max(len(row.name) for row in rows)
     values = max(len(row.value) for row in rows)
     remarks = max(len(row.remark) for row in rows)
-    width = min(LONGEST_BAR, WIDEST - names - values - remarks - 6)
+    width = max(1, min(LONGEST_BAR, WIDEST - names - values - remarks - 6))
     for row in rows:
-        drawn = bar(row.length / scale, width)
+        start = round(row.pieces[0].start / section.end * width) if row.pieces else 0
+        drawn = (" " * start + bar(row.length / section.end, width))[:width]
         console.out(f"  {row.name:<{names}} {drawn} {row.value:>{values}}  {row.remark:>{remarks}}".rstrip())
 
 
@@ -143,7 +195,7 @@ def _ticks(section: Scatter, width: int) -> str:
 
 
 def _notes(console: Console, section: Notes) -> None:
-    for line in section.lines:
+    for line in [", ".join(section.lines)] if section.look == "tags" else section.lines:
         if section.verbatim:
             console.out(line, highlight=False)
         else:
@@ -162,7 +214,7 @@ def _cell(cell: Cell) -> str:
             return escape(cell)
         case Meter():
             return escape(f"{bar(cell.share, METER)} {cell.text}".rstrip())
-        case Number() | Link():
+        case _:
             return escape(cell.text)
 
 

@@ -1,6 +1,6 @@
-"""The page: one HTML file that opens from disk and asks nothing of any network.
+"""Pages of plans, searches, fronts and designs: sections that only a page shows, templates, style and scripts.
 
-Shapes are SVG and bars made here in Python, so that they are there without any script, scale with the window and print;
-texts are HTML beside them, so that they stay readable on a phone. Only the scatter of all chips is drawn by a script
-(``page.js``, no library): tens of thousands of points are a canvas's work, and their numbers travel as packed arrays.
+Sections are laid out by :mod:`phaze.report.html`. Shapes are SVG, so that they are there without any script, scale with
+the window and print; texts are HTML beside them, so that they stay readable on a phone. Numbers of what scripts draw
+travel as packed arrays (:mod:`phaze.report.page.script_numbers`).
 """

@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phaze.report.front_page import metric_words
+from phaze.report.html import sections_page
 from phaze.report.numbers import EXACT, gap_text
 from phaze.report.page.baseline_comparison import baseline_comparison
-from phaze.report.page.render import rendered
-from phaze.report.page.search_page import chip_context, tasks_on, timelines_of
+from phaze.report.page.chip_sections import ChipOnPage, settings_group
+from phaze.report.page.front_page import metric_words
+from phaze.report.page.search_cards import subject_of
+from phaze.report.page.search_page import tasks_on
+from phaze.report.sections import Card, Cards, Figures, Group, Notes
 from phaze.report.view_model import searched
 from phaze.search.chips import SpaceChips
 from phaze.search.task import SearchJob
@@ -24,39 +27,44 @@ class OpenedDesign:
     opened: SpaceChips
     result: Mapping[str, Any]
     front: Mapping[str, Any]
-    at: int
+    number: int
     settings: Sequence[tuple[str, str, str]]
 
 
-def _metrics(design: OpenedDesign) -> list[tuple[str, str]]:
-    """Each metric with its share of the best on the front."""
-    front, found = design.front, []
+def _front_card(design: OpenedDesign) -> Card:
+    """Each metric with its share of the best on the front, and what is proved of it."""
+    front, rows = design.front, []
     for name in front["of"]:
         values = [float(point["metrics"][name]) for point in front["points"]]
-        own, more = values[design.at], name == "throughput"
-        best = max(values) if more else min(values)
-        share = own / best if more else best / own
-        found.append((metric_words(name), f"{digits(own)} {front['units'][name]}, {100 * share:.0f} % of the best"))
-    return found
+        value, more = values[design.number], name == "throughput"
+        share = value / max(values) if more else min(values) / value
+        rows.append((metric_words(name), f"{digits(value)} {front['units'][name]}, {100 * share:.0f} % of the best"))
+    proof = front["points"][design.number]["certificate"] or front["certificate"]
+    better = " and ".join(metric_words(name) for name in front["of"])
+    gap = "" if proof["gap"] <= EXACT else f", by more than {gap_text(float(proof['gap']))}"
+    sentence = f"Nothing in the space is at least as good in {better} and better in one{gap}."
+    place = f"design {design.number} of {len(front['points']):,}"
+    return Card("On the front", [Figures(rows, notes=[sentence], paired=True)], place, "good")
 
 
 def design_page(design: OpenedDesign) -> str:
     """The whole page."""
     result, front = design.result, design.front
-    number, hbm_bytes = int(result["chip"]["number"]), int(result["chip"]["hbm_bytes"])
-    chip = design.opened.chip(number, hbm_bytes)
-    tasks = tasks_on(design.job, design.opened, number)
-    stories = [searched(task, model, chip, front["name"]) for task, model in zip(tasks, result["models"], strict=True)]
-    proof = front["points"][design.at]["certificate"] or front["certificate"]
-    comparison = baseline_comparison(design.job, result)
-    better = " and ".join(metric_words(name) for name in front["of"])
-    view = {
-        **chip_context(design.job, result, chip, stories, [] if comparison is None else [comparison]),
-        "place": f"design {design.at} of {len(front['points']):,}",
-        "metrics": _metrics(design),
-        "proof": f"Nothing in the space is at least as good in {better} and better in one"
-        + ("." if proof["gap"] <= EXACT else f", by more than {gap_text(float(proof['gap']))}."),
-        "settings": design.settings,
-    }
-    context = {"view": view, "title": f"phaze: {front['name']}: design {design.at}"}
-    return rendered("design.html", context, ("timeline.js", "plan.js"), {"timelines": timelines_of(stories)})
+    chip_number = int(result["chip"]["number"])
+    chip = design.opened.chip(chip_number, int(result["chip"]["hbm_bytes"]))
+    stories = []
+    for task, model in zip(tasks_on(design.job, design.opened, chip_number), result["models"], strict=True):
+        stories.append(searched(task, model, chip, front["name"]))
+    baseline = baseline_comparison(design.job, result)
+    page = ChipOnPage(design.job, result, chip, stories, [] if baseline is None else [baseline])
+    sections = [
+        page.headline(),
+        Cards([*page.cards(), _front_card(design)], wide=True),
+        page.components(),
+        *page.models(),
+        Notes(page.assumed(), "Accuracy", look="list"),
+        Group([settings_group(design.settings)], "Study"),
+    ]
+    foot = f"Times under rules {design.job.rules}; area, power and cost are estimates."
+    subject = (str(front["name"]), *subject_of(design.job, result))
+    return sections_page(sections, "front", subject=subject, foot=foot)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from phaze.report.html import Part, parts_of
-from phaze.report.sections import Block, BlockKind, Section, Table, Timeline
+from phaze.report.drawings import Block, BlockKind, Timeline
+from phaze.report.sections import Group, Section, Table
 from phaze.report.view_model import Gantt, Story
 from phaze.units import show
 
@@ -23,7 +23,7 @@ def _timeline(gantt: Gantt) -> Timeline:
     return Timeline(lanes, gantt.end_s, f"{gantt.title.capitalize()}, {show(gantt.end_s, 's')}", gantt.verdict)
 
 
-def operators_parts(story: Story, prefix: str = "operators-") -> list[Part]:
+def operators_group(story: Story) -> Group:
     """Both passes of the layer, and its longest operators."""
     bars = {(gantt.title, bar): lane for gantt in story.gantts for lane, members in gantt.rows for bar in members}
     longest = sorted(bars.items(), key=lambda item: item[0][1].start_s - item[0][1].end_s)[:LONGEST]
@@ -32,4 +32,4 @@ def operators_parts(story: Story, prefix: str = "operators-") -> list[Part]:
     notes = [f"The layer that runs most, {story.layer}." + (" Spread: on all cores of its kind." if spread else "")]
     table = Table(("operator", "pass", "runs on", "time"), rows, "Longest operators", notes=notes, texts=3)
     sections: list[Section] = [*(_timeline(gantt) for gantt in story.gantts), table]
-    return parts_of(sections, prefix)
+    return Group(sections, "Operators", folded="Show both passes of the layer that runs most, on their cores")

@@ -20,7 +20,7 @@ window.phaze = {
     link.href = url; link.download = name; link.click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   },
-  // What is chosen on the page, kept in its address: #plan=m1&baseline=b200. A section's own address holds no choice.
+  // What is chosen on the page, kept in its address: #plan=a2&baseline=b200. A section's own address holds no choice.
   address: {
     get: (name) => location.hash.includes("=") ? new URLSearchParams(location.hash.slice(1)).get(name) : null,
     set: (name, value) => {
@@ -35,7 +35,8 @@ window.phaze = {
 const say = (event) => {
   const shape = event.target.closest && event.target.closest("[data-say]");
   if (!shape) return;
-  const part = shape.closest("[data-part]") || shape.closest("section"), line = part && part.querySelector(".say");
+  let around = shape, line = null;
+  while (around && !line) { around = around.parentElement; line = around && around.querySelector(".say"); }
   if (line) line.textContent = shape.dataset.say;
 };
 document.addEventListener("pointerover", say);

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phaze.evaluate.headroom import DeviceMemory
-from phaze.evaluate.job_file import Reopened, reopened
+from phaze.evaluate.job_file import JobTable, Reopened, reopened
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
 from phaze.evaluate.restrictions import option_words, proof_words, short_proof
@@ -19,74 +19,67 @@ from phaze.graph.refusals import refusals
 from phaze.hardware.cluster import cluster_document
 from phaze.report.against_sheet import against_sections
 from phaze.report.alternatives_sheet import what_if_sections
-from phaze.report.html import Part, parts_of
+from phaze.report.html import sections_page
 from phaze.report.launch_text import LaunchText
-from phaze.report.page.memory_view import MemoryView, memory_view
-from phaze.report.page.operators import operators_parts
-from phaze.report.page.plan_view import (
+from phaze.report.page.memory_bars import memory_bars
+from phaze.report.page.operators import operators_group
+from phaze.report.page.plan_cards import (
     LOSSES,
-    Cost,
     Fit,
     Gain,
-    Speed,
     badges,
-    cost_of,
+    cost_card,
     fit_of,
     gain_of,
     gib,
     short_words,
-    speed_of,
+    speed_card,
 )
-from phaze.report.page.render import rendered
-from phaze.report.page.time_view import (
-    TimelineView,
-    TimeView,
-    tail_of,
-    time_view,
-    timeline_numbers,
-    timeline_view,
-)
+from phaze.report.page.time_sections import pipeline_timeline, step_time, what_would_help
 from phaze.report.plan_sheet import missing_sections
 from phaze.report.plan_text import batch_text, constants_text, flops_text, unit_of
+from phaze.report.sections import (
+    Cards,
+    Cell,
+    Choice,
+    Group,
+    Notes,
+    Section,
+    Table,
+    Variant,
+    Variants,
+)
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
-from phaze.units import show
+from phaze.units import digits, show
+
+LaunchTexts = Mapping[str, tuple[LaunchText, ...]]
+NO_WHAT_IF = (
+    "Other devices, batches, sequences and chips were not planned: phaze plan ... --what-if --html plan.html adds them "
+    "(a plan each)."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class PlanView:
-    """One plan, whole."""
-
-    key: str
-    name: str
-    title: str
-    short: str
-    badges: tuple[str, ...]
-    fit: Fit
-    speed: Speed
-    cost: Cost
-    gain: Gain
-    launches: tuple[LaunchText, ...]
-    first: str
-    time: TimeView
-    memory: MemoryView
-    timeline: TimelineView
-    shortage: list[Part]
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A plan of the document with its job opened and its times taken apart."""
+class ShownPlan:
+    """A plan of the document: its job, its times taken apart, whether it fits, what it gains, its launch files."""
 
     plan: NamedPlan
     opened: Reopened
     story: Story
+    fit: Fit
+    gain: Gain
+    launches: tuple[LaunchText, ...]
 
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The plan as a document of its own."""
+        return self.plan.document
 
-def _told(plan: NamedPlan, where: str) -> Told:
-    opened = reopened(plan.document, where)
-    job = opened.job
-    return Told(plan, opened, planned(opened.model, opened.setting, plan.document, job.devices, job.batch, where))
+    @property
+    def launchable(self) -> bool:
+        """Whether some framework can launch it; where none was tried, it may."""
+        return not self.launches or any(not launch.refused for launch in self.launches)
 
 
 def _headroom(document: Mapping[str, Any]) -> float:
@@ -95,83 +88,118 @@ def _headroom(document: Mapping[str, Any]) -> float:
     return float(share) if isinstance(share, int | float) and 0 <= share < 1 else 0.0
 
 
-def _title(fit: Fit, gain: Gain, document: Mapping[str, Any]) -> str:
+def _shown_plans(document: Mapping[str, Any], where: str, texts: LaunchTexts) -> list[ShownPlan]:
+    plans = plans_in(document)
+    first, steps = plans[0].document, [(plan.key, plan.name, float(plan.document["batch_s"])) for plan in plans]
+    shown = []
+    for plan in plans:
+        opened = reopened(plan.document, where)
+        job, setting = opened.job, opened.setting
+        story = planned(opened.model, setting, plan.document, job.devices, job.batch, where)
+        bound_s = float(first["lower_bound_s"]) if first.get("proved") is True else float(plan.document["batch_s"])
+        gain = gain_of(plan.key, steps, bound_s, short_proof(first), plan.document.get("training_run"))
+        device = DeviceMemory(float(setting.chip.hbm.size_bytes), _headroom(first))
+        fit = fit_of(plan.document, device, setting.stack.saves)
+        shown.append(ShownPlan(plan, opened, story, fit, gain, texts.get(plan.key, ())))
+    return shown
+
+
+def _title(shown: ShownPlan) -> str:
     """The answer in one sentence."""
-    split = short_words(document)
-    if document.get("shortage") is not None:
-        short = document["shortage"]
+    split, short = short_words(shown.document), shown.document.get("shortage")
+    if short is not None:
         return f"Does not fit: stage {short['stage']} lacks {gib(short['missing_bytes'])}. {split}."
-    verdict = fit.verdict if fit.verdict != "Tight" else "Fits, but tightly,"
-    faster = f"; {gain.headline} {gain.against}" if gain.headline.endswith("%") else ""
-    return f"{verdict} with {fit.left} to spare{faster}: {split}."
+    verdict = shown.fit.verdict[0].replace("Tight", "Fits, but tightly,")
+    faster = f"; {shown.gain.figure} {shown.gain.unit}" if shown.gain.figure.endswith("%") else ""
+    return f"{verdict} with {shown.fit.left} to spare{faster}: {split}."
 
 
-def _view(told: Told, all_told: Sequence[Told], texts: Mapping[str, tuple[LaunchText, ...]]) -> PlanView:
-    plan, document, setting = told.plan, told.plan.document, told.opened.setting
-    first = all_told[0].plan.document
-    device = DeviceMemory(float(setting.chip.hbm.size_bytes), _headroom(first))
-    fit = fit_of(document, device, setting.stack.saves)
-    steps = [(one.plan.key, one.plan.name, float(one.plan.document["batch_s"])) for one in all_told]
-    run = document.get("training_run")
-    bound = float(first["lower_bound_s"]) if first.get("proved") is True else float(document["batch_s"])
-    gain = gain_of(plan.key, steps, bound, short_proof(first), run)
-    found = texts.get(plan.key, ())
-    chosen = next((one.key for one in found if not one.refused), found[0].key if found else "")
-    return PlanView(
-        key=plan.key,
-        name=plan.name,
-        title=_title(fit, gain, document),
-        short=f"{short_words(document)}, {show(document['batch_s'], 's')}",
-        badges=badges(document),
-        fit=fit,
-        speed=speed_of(document, first["constants"]["band"]),
-        cost=cost_of(document, setting.chip, told.opened.job.devices),
-        gain=gain,
-        launches=found,
-        first=chosen,
-        time=time_view(told.story),
-        memory=memory_view(document, device),
-        timeline=timeline_view(told.story),
-        shortage=parts_of(missing_sections(document), f"{plan.key}-shortage-"),
-    )
+def _first_screen(shown: ShownPlan, band: float | None, warnings: Sequence[str]) -> Variant:
+    cards = [
+        shown.fit.card(),
+        speed_card(shown.document, band),
+        cost_card(shown.document, shown.opened.setting.chip, shown.opened.job.devices),
+        shown.gain.card(),
+    ]
+    sections: list[Section] = [
+        Notes(badges(shown.document), _title(shown), look="tags"),
+        *([Notes(warnings, look="warning")] if warnings else []),
+        Cards(cards),
+    ]
+    name = f"{shown.plan.name}: {short_words(shown.document)}, {show(shown.document['batch_s'], 's')}"
+    return Variant(shown.plan.key, name, sections)
 
 
-def _launch_words(found: tuple[LaunchText, ...]) -> str:
-    if not found:
+def _launch(launch: LaunchText) -> Variant:
+    if launch.refused:
+        reason = f"{launch.name} cannot launch this plan: {launch.refused}."
+        return Variant(launch.key, f"{launch.name} (refused)", [Notes([reason], look="box")])
+    warnings = [f"{launch.name} will do otherwise than planned:", *launch.deviations]
+    sections: list[Section] = [Notes(warnings, look="box")] if launch.deviations else []
+    sections.append(Notes([launch.text], verbatim=True, file=launch.file))
+    return Variant(launch.key, launch.name, sections)
+
+
+def _launches(shown: ShownPlan) -> Section:
+    """The flags of every framework, the first that can launch the plan in front."""
+    if not shown.launches:
+        return Notes(["Launch flags: phaze export plan.json --to megatron"], "Launch it")
+    ordered = sorted(shown.launches, key=lambda launch: bool(launch.refused))
+    note = "Written for the framework's own argument parser; no GPU run was made."
+    tabs = [_launch(launch) for launch in ordered]
+    return Variants(f"framework-{shown.plan.key}", tabs, "tabs", title="Launch it", notes=[note])
+
+
+def _details(shown: ShownPlan) -> Variant:
+    missing = missing_sections(shown.document)
+    sections: list[Section] = [
+        *([Group(missing, "What is short", columns=True)] if missing else []),
+        _launches(shown),
+        Group([*step_time(shown.story), what_would_help(shown.story)], "Step time"),
+        memory_bars(shown.document, shown.fit.device),
+        pipeline_timeline(shown.story),
+    ]
+    return Variant(shown.plan.key, shown.plan.name, sections)
+
+
+def _launch_words(shown: ShownPlan) -> str:
+    if not shown.launches:
         return "not tried"
-    able = [one.name + (" (deviates)" if one.deviations else "") for one in found if not one.refused]
-    return ", ".join(able) or f"none: {found[0].refused}"
+    names = [f"{it.name} (deviates)" if it.deviations else it.name for it in shown.launches if not it.refused]
+    return ", ".join(names) or f"none: {shown.launches[0].refused}"
 
 
-def _groups(all_told: Sequence[Told], views: Sequence[PlanView]) -> list[tuple[str, list[dict[str, Any]]]]:
+def _alternatives(plans: Sequence[ShownPlan]) -> list[Section]:
     """The rows of all plans, those that some framework can launch first."""
-    rows: list[tuple[bool, dict[str, Any]]] = []
-    best_s = float(all_told[0].plan.document["batch_s"])
-    order = sorted(range(len(views)), key=lambda at: float(all_told[at].plan.document["batch_s"]))
-    for at in order:
-        document, view = all_told[at].plan.document, views[at]
-        slower = float(document["batch_s"]) / best_s - 1
-        loss = str(all_told[at].plan.row.get("loses_by") or "")
-        row = {
-            "key": view.key,
-            "name": view.name,
-            "badges": view.badges,
-            "step": show(document["batch_s"], "s"),
-            "slower": "best" if view.key == "best" else f"{100 * slower:+.1f} %",
-            "rate": view.speed.rate,
-            "mfu": f"{100 * document['mfu']:.1f} %",
-            "left": view.fit.left,
-            "loses": LOSSES.get(loss, loss) or "-",
-            "launch": _launch_words(view.launches),
-        }
-        rows.append((not view.launches or any(not one.refused for one in view.launches), row))
-    refused = [row for able, row in rows if not able]
-    return [("", [row for able, row in rows if able]), ("No framework here can launch these", refused)]
+    best_s = float(plans[0].document["batch_s"])
+    tables: dict[bool, list[Sequence[Cell]]] = {True: [], False: []}
+    for shown in sorted(plans, key=lambda shown: float(shown.document["batch_s"])):
+        document, key = shown.document, shown.plan.key
+        loss = str(shown.plan.row.get("loses_by") or "")
+        row = (
+            Choice(shown.plan.name, "plan", key, badges(document)),
+            LOSSES.get(loss, loss) or "-",
+            _launch_words(shown),
+            show(document["batch_s"], "s"),
+            "best" if key == "best" else f"{100 * (float(document['batch_s']) / best_s - 1):+.1f} %",
+            digits(float(document["tokens_per_s_per_device"])),
+            f"{100 * document['mfu']:.1f} %",
+            shown.fit.left,
+        )
+        tables[shown.launchable].append(row)
+    rate = f"{unit_of(plans[0].document)}/s a device"
+    columns = ("Plan", "Loses most by", "Launch", "Step", "vs best", rate, "MFU", "Memory left")
+    sections: list[Section] = [Table(columns, tables[True], texts=3)] if tables[True] else []
+    if tables[False]:
+        sections.append(Table(columns, tables[False], "No framework here can launch these", texts=3))
+    caption = (
+        "The best plan of each different choice, and what people usually run. Choosing one shows it on the whole page."
+    )
+    return [Group(sections, "Alternatives", caption)]
 
 
-def _command(opened: Reopened, document: Mapping[str, Any]) -> str:
+def _command(job: JobTable, document: Mapping[str, Any]) -> str:
     """The command that asks for this plan."""
-    job = opened.job
     words = ["phaze", "plan"]
     if job.family is not None and job.sizes is not None:
         words += [f"--{job.family}", ",".join(f"{key}={value}" for key, value in job.sizes.items())]
@@ -197,73 +225,80 @@ def _sentence(note: str) -> str:
 def _accuracy(document: Mapping[str, Any]) -> list[str]:
     trust = document["constants"]
     band = f"within {trust['band']:.0%} of measured steps in 8 of 10" if trust["band"] else "at peak, without a band"
-    of = trust.get("band_of")
-    runs = f" ({of['runs']:,} runs of {of['sources']} sources, held back: {of['kind']})" if of else ""
-    found = [f"Times rest on {trust['basis']} constants, {band}{runs}."]
+    origin = trust.get("band_of")
+    runs = f" ({origin['runs']:,} runs of {origin['sources']} sources, held back: {origin['kind']})" if origin else ""
+    lines = [f"Times rest on {trust['basis']} constants, {band}{runs}."]
     rate = constants_text(trust)
     if rate:
-        found.append(f"GEMM rate: {rate}.")
+        lines.append(f"GEMM rate: {rate}.")
     left = document.get("memory_left")
     if left:
-        off = left["band"]
-        found.append(
-            f"Memory is off by {off['median']:.1%} in the median and {off['ninetieth']:.0%} in the 90th percentile "
-            f"({off.get('rows') or 'measured runs'})."
+        error = left["band"]
+        lines.append(
+            f"Memory is off by {error['median']:.1%} in the median and {error['ninetieth']:.0%} in the 90th percentile "
+            f"({error.get('rows') or 'measured runs'})."
         )
     if document.get("proved") is True:
-        found.append(_sentence(proof_words(document)))
-        found.append(_sentence(choices_text(document)))
-    return found
+        lines.append(_sentence(proof_words(document)))
+        lines.append(_sentence(choices_text(document)))
+    return lines
 
 
-def plan_page(
-    document: Mapping[str, Any], where: str, texts: Mapping[str, tuple[LaunchText, ...]] | None = None
-) -> str:
+def _trust(opened: Reopened, document: Mapping[str, Any]) -> Group:
+    setting = opened.setting
+    links = cluster_document(setting.cluster, setting.chip)["links"]
+    assumed = [flops_text(document, setting.precision), *document["approximations"], *([links] if links else [])]
+    sections: list[Section] = [
+        Group(
+            [
+                Notes(_accuracy(document), "Bands and proofs", look="list"),
+                Notes([_sentence(note) for note in assumed], "Assumed", look="list"),
+            ],
+            columns=True,
+        ),
+        Notes([_command(opened.job, document)], "Ask again", verbatim=True),
+    ]
+    return Group(sections, "Accuracy")
+
+
+def _what_if(document: Mapping[str, Any]) -> Section:
+    groups = what_if_sections(document)
+    if not groups:
+        return Notes([NO_WHAT_IF], "What if")
+    caption = f"Every row is planned anew, so its split changes with it. Bars: {unit_of(document)}/s a device."
+    return Group(groups, "What if", caption)
+
+
+def plan_page_sections(document: Mapping[str, Any], where: str, texts: LaunchTexts) -> list[Section]:
+    """What the page of a plan shows."""
+    plans = _shown_plans(document, where, texts)
+    opened, band = plans[0].opened, plans[0].document["constants"]["band"]
+    warnings = [_sentence(note) for note in refusals(document["approximations"])]
+    against = against_sections(document) if "against" in document else []
+    return [
+        Variants("plan", [_first_screen(shown, band, warnings) for shown in plans], "bar"),
+        Variants("plan", [_details(shown) for shown in plans]),
+        *(_alternatives(plans) if len(plans) > 1 else []),
+        *([Group(against, "From your plan to the best one")] if against else []),
+        _what_if(document),
+        _trust(opened, document),
+        operators_group(plans[0].story),
+    ]
+
+
+def plan_page(document: Mapping[str, Any], where: str, texts: LaunchTexts | None = None) -> str:
     """The page of a document ``phaze.plan/1`` that carries its job; ``texts`` are the launch files of its plans."""
     require_job_plan(document, where)
-    told = [_told(plan, where) for plan in plans_in(document)]
-    opened, story = told[0].opened, told[0].story
-    job, setting, chip = opened.job, opened.setting, opened.setting.chip
-    views = [_view(one, told, texts or {}) for one in told]
-    links, precision = cluster_document(setting.cluster, chip)["links"], precision_words(setting.precision)
-    groups = _groups(told, views) if len(views) > 1 else []
-    menu = [("plans", "Alternatives")] if groups else []
-    menu += [("whatif", "What if"), ("trust", "Accuracy")]
-    view = {
-        "model": opened.model.name,
-        "batch": f"global batch {batch_text(document)}",
-        "where": f"{job.devices:,} × {chip.name}",
-        "network": setting.cluster.label,
-        "software": f"{setting.stack.name}, {precision}, {job.optimizer}, {opened.model.attention} attention",
-        "unit": unit_of(document),
-        "warnings": [_sentence(one) for one in refusals(document["approximations"])],
-        "plans": views,
-        "inputs": views[0].cost.inputs,
-        "menu": menu,
-        "groups": groups,
-        "what_if": parts_of(what_if_sections(document), "what-if-"),
-        "against": parts_of(against_sections(document), "against-") if "against" in document else [],
-        "accuracy": _accuracy(document),
-        "assumed": [
-            _sentence(one)
-            for one in (
-                flops_text(document, setting.precision),
-                *document["approximations"],
-                *([links] if links else []),
-            )
-        ],
-        "command": _command(opened, document),
-        "operators": operators_parts(story),
-    }
-    numbers = {
-        "plans": {
-            one.plan.key: {"tokens_per_s": one.plan.document["tokens_per_s"], "devices": job.devices} for one in told
-        },
-        "timelines": {
-            one.plan.key: timeline_numbers(one.story.pipeline, tail_of(one.story))
-            for one in told
-            if one.story.pipeline is not None
-        },
-    }
-    title = f"phaze: {opened.model.name} on {job.devices:,} {chip.name}"
-    return rendered("plan.html", {"view": view, "title": title}, ("timeline.js", "plan.js"), numbers)
+    sections = plan_page_sections(document, where, texts or {})
+    opened = reopened(document, where)
+    job, setting, model = opened.job, opened.setting, opened.model
+    precision = precision_words(setting.precision)
+    subject = (
+        model.name,
+        f"global batch {batch_text(document)}",
+        f"{job.devices:,} × {setting.chip.name}",
+        setting.cluster.label,
+        f"{setting.stack.name}, {precision}, {job.optimizer}, {model.attention} attention",
+    )
+    foot = "Times under rules cluster; power and cost are estimates."
+    return sections_page(sections, "plan", subject=subject, foot=foot)

@@ -9,36 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from phaze.evaluate.headroom import DeviceMemory
-from phaze.evaluate.idle import idle_words
-from phaze.hardware.chip import Chip
-from phaze.hardware.formats import PLAIN
-from phaze.report.answer_text import PROVISIONAL, basis_words, job_words
+from phaze.report.answer_text import PROVISIONAL
 from phaze.report.explain_sheet import marginal_bars, neighbours_table
 from phaze.report.explanation_file import ExplanationTable, explanation_in
-from phaze.report.html import Part, parts_of
-from phaze.report.page.baseline_comparison import BaselineComparison, baseline_comparison
-from phaze.report.page.baselines_view import baselines_of, explained_comparisons
-from phaze.report.page.chip_scatter import chip_scatter_view, numbers
-from phaze.report.page.die import die_view
-from phaze.report.page.memory_view import MemoryView, memory_view
-from phaze.report.page.models_view import models_lead, whole_plan
-from phaze.report.page.operators import operators_parts
-from phaze.report.page.plan_view import badges
-from phaze.report.page.render import rendered
-from phaze.report.page.search_view import (
-    RETICLE_MM2,
-    chip_words,
-    flat_of,
-    physical_of,
-    plausible_of,
-    top_of,
-)
-from phaze.report.page.space_scatter import space_scatter
-from phaze.report.page.time_view import TimelineView, TimeView, tail_of, time_view, timeline_numbers, timeline_view
-from phaze.report.plan_text import flops_text, training_rows
+from phaze.report.html import sections_page
+from phaze.report.page.baseline_comparison import baseline_comparison
+from phaze.report.page.baseline_sections import explained_comparisons
+from phaze.report.page.chip_sections import ChipOnPage, settings_group
+from phaze.report.page.search_cards import flat_card, subject_of
+from phaze.report.page.space_plot import space_sections
 from phaze.report.proof_text import proof_table
-from phaze.report.view_model import Story, searched
+from phaze.report.sections import Cards, Group, Notes, Section
+from phaze.report.view_model import searched
+from phaze.schedule.solve import Scheduler
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
@@ -62,129 +45,79 @@ class Run:
     settings: Sequence[tuple[str, str, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelView:
-    """One model on the chip."""
-
-    key: str
-    name: str
-    badges: tuple[str, ...]
-    time: TimeView
-    memory: MemoryView
-    timeline: TimelineView
-    operators: list[Part]
-
-
 def tasks_on(job: SearchJob, opened: SpaceChips, number: int) -> tuple[ModelTask, ...]:
     """The models of a job on the links of one chip of its space."""
     return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 
 
-def _model_view(key: str, model: Mapping[str, Any], story: Story) -> ModelView:
-    device = DeviceMemory(story.hbm_bytes, float((model.get("memory_left") or {}).get("headroom", 0.0)))
-    return ModelView(
-        key=key,
-        name=story.name,
-        badges=badges(whole_plan(model)),
-        time=time_view(story),
-        memory=memory_view(story.plan, device),
-        timeline=timeline_view(story),
-        operators=operators_parts(story, f"{key}-"),
-    )
+def _chip_on_page(run: Run, explanation: ExplanationTable | None, solved: SolvedSchedules | None) -> ChipOnPage:
+    """The answer with its models priced anew, and every chip that it is compared with."""
+    result, opened = run.result, run.opened
+    number = place_of(opened, int(result["chip"]["number"]), run.where)
+    chip = opened.chip(number, int(result["chip"]["hbm_bytes"]))
+    scheduler: Scheduler = "list" if result.get("provisional") else "exact"
+    stories = []
+    for task, model in zip(tasks_on(run.job, opened, number), result["models"], strict=True):
+        stories.append(searched(task, model, chip, run.where, scheduler, solved))
+    baseline = None if result.get("provisional") else baseline_comparison(run.job, result)
+    comparisons = [] if baseline is None else [baseline, *explained_comparisons(result, explanation, baseline.key)]
+    return ChipOnPage(run.job, result, chip, stories, comparisons, explanation)
 
 
-def _assumed(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
-    """What the answer holds under, in sentences."""
-    links = (result.get("cluster") or {}).get("links")
-    several = len(result["models"]) > 1
-    precision = str(result["setting"].get("precision", PLAIN))
-    said = [(f"{m['name']}: " if several else "", m) for m in result["models"]]
-    counted = [f"{name}{words}" for name, m in said for words in (flops_text(m, precision), idle_words(m)) if words]
-    notes = [*counted, *([str(links)] if links else [])]
-    notes += dict.fromkeys(note for model in job.models for note in model.notes())
-    runs = [
-        f"{model['name']}: {name}: {text}"
-        for model in result["models"]
-        for name, text in training_rows(model.get("training_run"))
-    ]
-    return [f"Times: {basis_words(result)}", f"Job: {job_words(result)}", *runs, *notes]
+def _marginals(explanation: ExplanationTable) -> Group:
+    document = explanation.model_dump()
+    neighbours = neighbours_table(document)
+    folded = Group([replace(neighbours, title="", caption="")], folded=f"{neighbours.title}: {neighbours.caption}")
+    return Group([marginal_bars(document), folded], "Marginal value")
 
 
-def chip_context(
-    job: SearchJob,
-    result: Mapping[str, Any],
-    chip: Chip,
-    stories: Sequence[Story],
-    comparisons: Sequence[BaselineComparison],
-    said: ExplanationTable | None = None,
-) -> dict[str, Any]:
-    """A chip beside its baselines, and every model on it; ``result`` has what ``phaze.result/1`` says of it."""
-    binding, physical = physical_of(job, result)
-    known = [(comparison.name, comparison.die_mm2, True) for comparison in comparisons[:1] if comparison.die_mm2]
-    die = die_view(chip, [("reticle", RETICLE_MM2, False), *known])
-    return {
-        "name": str(result["name"]),
-        "top": top_of(job, result, chip),
-        "chip": chip_words(result),
-        "chip_name": str(result["chip"]["name"]),
-        "die": replace(die, outlines=tuple(line for line in die.outlines if not line.known)),
-        "baselines": baselines_of(result, stories, comparisons, die, said),
-        "binding": binding,
-        "physical": physical,
-        "plausible": plausible_of(result),
-        "models": [
-            _model_view(f"m{at}", model, story)
-            for at, (model, story) in enumerate(zip(result["models"], stories, strict=True))
-        ],
-        "stacked": any(any(comparison.steps) for comparison in comparisons),
-        "models_lead": models_lead(result, said),
-        "assumed": _assumed(job, result),
-        "rules": job.rules,
-    }
+def _certificate(run: Run) -> Section:
+    file = "certificate.json holds what rules out every chip; " if _has_certificate(run) else ""
+    check = f"phaze verify {run.where} checks it by code that the search does not use."
+    return replace(proof_table(run.result["certificate"]), title="Certificate", notes=[f"{file}{check}"])
 
 
-def timelines_of(stories: Sequence[Story]) -> dict[str, Any]:
-    """What the script draws of the pipeline of every model."""
-    flows = [(at, story, story.pipeline) for at, story in enumerate(stories)]
-    return {f"m{at}": timeline_numbers(flow, tail_of(story)) for at, story, flow in flows if flow is not None}
+def _has_certificate(run: Run) -> bool:
+    return (Path(run.where) / "certificate.json").is_file()
 
 
-def _marginals(explanation: Mapping[str, Any]) -> list[Part]:
-    return parts_of([marginal_bars(explanation), neighbours_table(explanation)], "marginals-")
+def _trust(run: Run, page: ChipOnPage) -> Notes:
+    lines = page.assumed()
+    if page.explanation is None:
+        more = "What more area, power, bandwidth or memory would buy, near-ties and near misses"
+        lines.append(f"{more}: phaze explain {run.where}, then phaze report {run.where}")
+    if len(page.comparisons) < 2:
+        options = "--compare b200 --held-out gpt3-175b --regret"
+        lines.append(f"Beside other chips and on other models: phaze explain {run.where} {options}")
+    return Notes(lines, "Accuracy", look="list")
 
 
-def _context(run: Run, said: ExplanationTable | None) -> dict[str, Any]:
-    """What is a search's own: flatness, what more would buy, how every chip was decided, the study."""
-    result = run.result
-    exact = [one.score for one in run.evaluated if not one.error]
-    return {
-        "flat": flat_of(result, exact, said),
-        "provisional": PROVISIONAL if result.get("provisional") else "",
-        "marginals": [] if said is None else _marginals(said.model_dump()),
-        "closed": parts_of([proof_table(result["certificate"])])[0],
-        "where": run.where,
-        "certificate": (Path(run.where) / "certificate.json").is_file(),
-        "study": run.study,
-        "settings": run.settings,
-        "digests": (str(result["study_digest"])[:12], str(result["code_digest"])[:12]),
-    }
+def _study(run: Run) -> Group:
+    sections: list[Section] = [Notes([run.study], verbatim=True, file="study.toml")]
+    sections += [settings_group(run.settings)] if run.settings else []
+    caption = "Complete: every file that it names is in it, so in an empty folder it gives the same bytes."
+    return Group(sections, "Study", caption)
 
 
 def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
     """The whole page; ``solved``: schedules that the search has found, where it ran in this process."""
-    opened, hbm_bytes = run.opened, int(run.result["chip"]["hbm_bytes"])
-    number = place_of(opened, int(run.result["chip"]["number"]), run.where)
-    chip = opened.chip(number, hbm_bytes)
-    stories = [
-        searched(task, found, chip, run.where, "list" if run.result.get("provisional") else "exact", solved)
-        for task, found in zip(tasks_on(run.job, opened, number), run.result["models"], strict=True)
-    ]
     result = run.result
-    said = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
-    comparison = None if result.get("provisional") else baseline_comparison(run.job, result)
-    comparisons = [] if comparison is None else [comparison, *explained_comparisons(result, said, comparison.key)]
-    scatter = space_scatter(run.job, opened, run.result, run.closed, run.evaluated)
-    own = {**chip_context(run.job, result, chip, stories, comparisons, said), **_context(run, said)}
-    context = {"view": {**own, "scatter": chip_scatter_view(scatter)}, "title": f"phaze: {run.result['name']}"}
-    scripts = ("scatter.js", "timeline.js", "plan.js", "baseline.js")
-    return rendered("search.html", context, scripts, {"scatter": numbers(scatter), "timelines": timelines_of(stories)})
+    explanation = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
+    page = _chip_on_page(run, explanation, solved)
+    exact = [chip.score for chip in run.evaluated if not chip.error]
+    sections = [
+        page.headline(),
+        *([Notes([PROVISIONAL], look="warning")] if result.get("provisional") else []),
+        Cards([*page.cards(), flat_card(result, exact, explanation)], wide=True),
+        space_sections(run.job, run.opened, result, run.closed, run.evaluated),
+        *([_marginals(explanation)] if explanation is not None else []),
+        page.components(),
+        *page.models(),
+        _certificate(run),
+        _trust(run, page),
+        _study(run),
+    ]
+    digests = f"study {str(result['study_digest'])[:12]}, code {str(result['code_digest'])[:12]}"
+    foot = f"{digests.capitalize()}. Times under rules {run.job.rules}; area, power and cost are estimates."
+    subject = (str(result["name"]), *subject_of(run.job, result))
+    return sections_page(sections, "search", subject=subject, foot=foot)

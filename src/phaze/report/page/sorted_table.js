@@ -1,4 +1,4 @@
-// Tables that are sorted by a click on a column, filtered by the plot, paged, and linked to the plot's pins.
+// Tables that are sorted by a click on a column, searched, saved, paged; one whose rows can be pinned shows what the plot shows.
 for (const table of document.querySelectorAll("table[data-paged]")) {
   const body = table.tBodies[0], rows = [...body.rows], each = Math.ceil(Number(table.dataset.paged) / (innerWidth < 740 ? 2 : 1)), pager = document.getElementById(table.dataset.pager);
   const before = pager.querySelector("[data-go=before]"), after = pager.querySelector("[data-go=after]"), place = pager.querySelector("[data-place]");
@@ -27,15 +27,13 @@ for (const table of document.querySelectorAll("table[data-paged]")) {
   let words = "";
   const sifted = (set) => { const text = words; kept = !set && !text ? null : new Set(rows.filter((row) => (!set || set.has(Number(row.dataset.at))) && (!text || row.textContent.toLowerCase().includes(text))).map((row) => Number(row.dataset.at))); page = 0; show(); };
   let last = null;
-  window.phaze.filtered = (set) => { last = set; sifted(set); };
+  if (body.querySelector("[data-pin]")) window.phaze.filtered = (set) => { last = set; sifted(set); };
   if (seek) seek.addEventListener("input", () => { words = seek.value.toLowerCase(); sifted(last); });
-  window.phaze.pinned = (pins) => { for (const row of rows) { const at = Number(row.dataset.at), on = pins.includes(at); row.classList.toggle("on", on); const box = row.querySelector("input[type=checkbox]"); if (box) box.checked = on; } };
-  for (const row of rows) { const box = row.querySelector("input[type=checkbox]"); if (box) box.addEventListener("change", () => { const at = Number(row.dataset.at); if (!window.phaze.pin) return; if (box.checked) window.phaze.pin(at); else window.phaze.unpin(at); }); }
   const saves = document.querySelector('[data-csv="' + table.id + '"]');
   if (saves) saves.addEventListener("click", () => {
     const quoted = (text) => /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text, line = (row) => [...row.cells].map((cell) => quoted(cell.textContent.trim())).join(",");
     window.phaze.save(saves.dataset.file, [table.tHead.rows[0], ...order].map(line).join("\n") + "\n", "text/csv");
   });
   show();
-  if (window.phaze.ready) window.phaze.ready();
+  if (window.phaze.filtered) window.phaze.ready();
 }

@@ -14,6 +14,7 @@ if (all) {
   const numbered = Array.isArray(all.numbers) ? all.numbers : all.numbers ? unpack(all.numbers) : null, stands = all.stands ? unpack(all.stands) : null, closed = all.closed ? unpack(all.closed) : null;
   const nameOf = (at) => all.names ? all.names[at] : "chip " + (numbered ? numbered[at] : at);
   const pick = { x: document.getElementById("axis-x"), y: document.getElementById("axis-y"), colour: document.getElementById("axis-colour") };
+  const boxes = [...document.querySelectorAll("[data-pin]")];
   let x = columns[all.x], y = columns[all.y], tint = "known", pins = all.pins || [all.best], slot = 0, hovered = -1, visible = [], line = [];
   const onlyExact = document.getElementById("only-exact"), limits = new Map();
   const passes = (at) => {
@@ -92,14 +93,15 @@ if (all) {
     if (stands) row("drawn for", (at) => stands[at].toLocaleString("en"));
     if (all.links) { const tr = made("tr"), th = made("th", "page"); th.scope = "row"; tr.append(th); for (const at of both ? [a, b] : [a]) { const td = made("td", "", "r"); if (all.links[at]) { const link = made("a", "Open"); link.href = all.links[at]; td.append(link); } tr.append(td); } if (both) tr.append(made("td", "")); body.append(tr); }
     table.append(top, body); panel.replaceChildren(table); panel.dataset.pins = pins.join(" ");
-    if (window.phaze.pinned) window.phaze.pinned(pins);
+    for (const box of boxes) { box.checked = pins.includes(Number(box.dataset.pin)); box.closest("tr,.card").classList.toggle("on", box.checked); }
   };
   const pin = (at) => { if (at < 0) return; pins[slot] = at; if (slot === 0 && pins.length === 1) slot = 1; press(); tell(); draw(); };
   const slots = [...document.querySelectorAll("[data-slot]")];
   const press = () => { for (const button of slots) button.setAttribute("aria-pressed", Number(button.dataset.slot) === slot); };
   for (const button of slots) button.addEventListener("click", () => { slot = Number(button.dataset.slot); press(); });
-  window.phaze.pin = (at) => pin(at);
-  window.phaze.unpin = (at) => { pins = pins.filter((one) => one !== at); if (!pins.length) pins = [all.best]; slot = pins.length > 1 ? 1 : 0; press(); tell(); draw(); };
+  const unpin = (at) => { pins = pins.filter((one) => one !== at); if (!pins.length) pins = [all.best]; slot = pins.length > 1 ? 1 : 0; press(); tell(); draw(); };
+  for (const box of boxes) box.addEventListener("change", () => (box.checked ? pin : unpin)(Number(box.dataset.pin)));
+  document.addEventListener("chosen", ({ detail }) => { if (detail.name === "design" && detail.key !== null) pin(Number(detail.key)); });
   const nearest = (event) => {
     let found = -1, least = 500;
     if (placed) for (const at of visible) { const far = (placed.px(at) - event.offsetX) ** 2 + (placed.py(at) - event.offsetY) ** 2 - (exact[at] ? 16 : 0); if (far < least) { least = far; found = at; } }
@@ -142,7 +144,6 @@ if (all) {
     const rows = visible.map((at) => [nameOf(at), exact[at] ? "yes" : "no", ...columns.map((one) => String(Number(one.at[at].toPrecision(6)))), ...fields.map((one) => one.values[one.at[at]])]);
     save(csv.dataset.file, [head, ...rows].map((row) => row.map(quoted).join(",")).join("\n") + "\n", "text/csv");
   });
-  for (const button of document.querySelectorAll("[data-pin]")) button.addEventListener("click", () => pin(Number(button.dataset.pin)));
   redraw.push(draw);
   window.phaze.ready = () => { sift(); press(); tell(); draw(); };
   window.phaze.ready();

@@ -14,6 +14,8 @@ from phaze.hardware.area import Areas
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import on_die
 from phaze.hardware.clocked import chip_areas, die_mm2
+from phaze.report.drawings import Colour, FloorPlan, Outline, Shape
+from phaze.report.sections import Cell, Swatch, Table
 from phaze.units import show
 
 SIDE = 100.0
@@ -39,14 +41,28 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """A component: its area, its colour, how many equal cells it has, and what is in one."""
 
     name: str
     area_mm2: float
-    colour: str
+    colour: Colour
     count: int
     about: str
+
+    @property
+    def title(self) -> str:
+        """Its name, with how many there are."""
+        return f"{self.count} {self.name}" if self.count > 1 else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDie:
+    """Another area to draw a chip's against; ``variant`` is the baseline whose die it is."""
+
+    name: str
+    area_mm2: float
+    variant: str = ""
 
 
 def _worst(row: Sequence[float], side: float) -> float:
@@ -59,7 +75,7 @@ def treemap(areas: Sequence[float], box: Box) -> list[Box]:
     """A rectangle for each area, in order; the areas, in any unit, fill the box in proportion."""
     factor = box.area / sum(areas)
     left = [area * factor for area in areas]
-    found: list[Box] = []
+    boxes: list[Box] = []
     while left:
         side, count = min(box.width, box.height), 1
         while count < len(left) and _worst(left[: count + 1], side) <= _worst(left[:count], side):
@@ -70,7 +86,7 @@ def treemap(areas: Sequence[float], box: Box) -> list[Box]:
         for area in row:
             length = area / depth
             upright = box.width >= box.height
-            found.append(
+            boxes.append(
                 Box(box.x, box.y + along, depth, length) if upright else Box(box.x + along, box.y, length, depth)
             )
             along += length
@@ -78,167 +94,130 @@ def treemap(areas: Sequence[float], box: Box) -> list[Box]:
             box = Box(box.x + depth, box.y, max(0.0, box.width - depth), box.height)
         else:
             box = Box(box.x, box.y + depth, box.width, max(0.0, box.height - depth))
-    return found
+    return boxes
 
 
 def cells(box: Box, count: int) -> list[Box]:
     """``count`` rectangles of equal area that fill the box."""
     rows = max(1, min(count, round(sqrt(count * box.height / max(box.width, 1e-9)))))
-    found, y = [], box.y
+    boxes, y = list[Box](), box.y
     for row in range(rows):
         here = count // rows + (row < count % rows)
         height, width = box.height * here / count, box.width / here
-        found += [Box(box.x + width * at, y, width, height) for at in range(here)]
+        boxes += [Box(box.x + width * column, y, width, height) for column in range(here)]
         y += height
-    return found
+    return boxes
 
 
-def _cluster_parts(chip: Chip, areas: Areas[float]) -> list[Part]:
+def _cluster_components(chip: Chip, areas: Areas[float]) -> list[Component]:
     """The components of a chip of clusters: spare clusters are built, and a die may be larger than its parts."""
-    of, units, (built, _) = chip.clusters, chip.vectors, chip.built.clusters
+    cluster, units, (built, _) = chip.clusters, chip.vectors, chip.built.clusters
+    ports = f"ports of {cluster.port_bytes_per_cycle:g} bytes a cycle"
+    links = f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"
     lanes = f"{units.lanes} lanes, registers {show(units.register_bytes, 'B')}"
     empty, sites = (die_mm2(chip) or 0.0) - areas.total, round(on_die(chip.hbm.stacks, chip.built.hbm))
     stacks, memory = f"{chip.hbm.stacks} stacks, {show(chip.hbm.size_bytes, 'B')}", chip.hbm.bandwidth_bytes_per_s
-    found = [
-        Part("arrays", areas.arrays, "tensor", built * of.arrays, f"{of.rows} x {of.columns}"),
-        Part("lanes and control of a cluster", areas.vector, "vector", built, lanes),
-        Part("buffers of a cluster", areas.buffers, "buffer", built, show(of.operand_bytes, "B")),
-        Part("global buffer", areas.global_buffer, "buffer", 1, show(chip.global_buffer.size_bytes, "B")),
-        Part("on-chip network", areas.network, "network", 1, f"ports of {of.port_bytes_per_cycle:g} bytes a cycle"),
-        Part("HBM interface", areas.hbm, "hbm", max(1, sites), f"{stacks} at {show(memory, 'B/s')}"),
-        Part("link interface", areas.links, "links", 1, f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"),
-        Part("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
-        Part("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
+    components = [
+        Component("arrays", areas.arrays, "tensor", built * cluster.arrays, f"{cluster.rows} x {cluster.columns}"),
+        Component("lanes and control of a cluster", areas.vector, "vector", built, lanes),
+        Component("buffers of a cluster", areas.buffers, "buffer", built, show(cluster.operand_bytes, "B")),
+        Component("global buffer", areas.global_buffer, "buffer", 1, show(chip.global_buffer.size_bytes, "B")),
+        Component("on-chip network", areas.network, "network", 1, ports),
+        Component("HBM interface", areas.hbm, "hbm", max(1, sites), f"{stacks} at {show(memory, 'B/s')}"),
+        Component("link interface", areas.links, "links", 1, links),
+        Component("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
+        Component("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
     ]
-    return sorted((part for part in found if part.area_mm2 > 1e-9), key=lambda part: -part.area_mm2)
+    return sorted((part for part in components if part.area_mm2 > 1e-9), key=lambda part: -part.area_mm2)
 
 
-def parts_of(chip: Chip) -> list[Part]:
+def components_of(chip: Chip) -> list[Component]:
     """The components of a chip that names a technology, largest first; cores have their buffers with them."""
     areas, tensor, vector = chip_areas(chip), chip.clusters, chip.vectors
     if chip.process is None or areas is None:
         raise AssertionError(f"{chip.name} names no technology")
     if chip.of_clusters:
-        return _cluster_parts(chip, areas)
+        return _cluster_components(chip, areas)
     buffer_mm2 = float(chip.process.area.core_buffer.at(tensor.operand_bytes))
     tensor_buffers = on_die(float(tensor.count), chip.built.clusters) * buffer_mm2
     vector_buffers = areas.buffers - tensor_buffers
-    found = [
-        Part(
+    components = [
+        Component(
             "tensor cores",
             areas.arrays + tensor_buffers,
             "tensor",
             tensor.count,
             f"{tensor.rows} x {tensor.columns}, buffer {show(tensor.operand_bytes, 'B')}",
         ),
-        Part(
+        Component(
             "vector cores",
             areas.vector + vector_buffers,
             "vector",
             vector.count,
             f"{vector.lanes} lanes, buffer {show(vector.register_bytes, 'B')}",
         ),
-        Part(
+        Component(
             "global buffer",
             areas.global_buffer,
             "buffer",
             1,
             f"{show(chip.global_buffer.size_bytes, 'B')} at {show(chip.global_bytes_per_s, 'B/s')}",
         ),
-        Part("on-chip network", areas.network, "network", 1, "joins cores and global buffer"),
-        Part(
+        Component("on-chip network", areas.network, "network", 1, "joins cores and global buffer"),
+        Component(
             "HBM interface",
             areas.hbm,
             "hbm",
             1,
             f"{show(chip.hbm.size_bytes, 'B')} at {show(chip.hbm.bandwidth_bytes_per_s, 'B/s')}",
         ),
-        Part(
+        Component(
             "link interface",
             areas.links,
             "links",
             1,
             f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way",
         ),
-        Part("other", areas.uncore, "other", 1, "control, clocks, test, spare"),
+        Component("other", areas.uncore, "other", 1, "control, clocks, test, spare"),
     ]
-    return sorted((part for part in found if part.area_mm2 > 0), key=lambda part: -part.area_mm2)
+    return sorted((part for part in components if part.area_mm2 > 0), key=lambda part: -part.area_mm2)
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A rectangle of the drawing, its colour, and what it is."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    colour: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """A square of another area, drawn to the same scale from the same corner."""
-
-    name: str
-    side: float
-    known: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DieRow:
-    """A component in the table."""
-
-    colour: str
-    name: str
-    about: str
-    area: str
-    share: str
-
-
-@dataclass(frozen=True, slots=True)
-class DieView:
-    """A chip to scale: everything in a square of SIDE, the die from its lower left corner."""
-
-    shapes: tuple[Shape, ...]
-    side: float
-    outlines: tuple[Outline, ...]
-    label: str
-    rows: tuple[DieRow, ...]
-    total: str
-
-
-def _shape(box: Box, part: Part, words: str, factor: float, moved: float) -> Shape:
+def _shape(box: Box, component: Component, text: str, factor: float, moved: float) -> Shape:
     gap = min(0.25, box.width / 10, box.height / 10)
-    at = ((box.x + gap / 2) * factor, (box.y + gap / 2) * factor + moved)
-    return Shape(*at, (box.width - gap) * factor, (box.height - gap) * factor, part.colour, words)
+    x, y = (box.x + gap / 2) * factor, (box.y + gap / 2) * factor + moved
+    return Shape(x, y, (box.width - gap) * factor, (box.height - gap) * factor, component.colour, text)
 
 
-def die_view(chip: Chip, others: Sequence[tuple[str, float, bool]] = ()) -> DieView:
-    """A chip to scale beside the outlines of other areas: (name, mm2, whether it is a die that was built)."""
-    parts = parts_of(chip)
-    total = sum(part.area_mm2 for part in parts)
-    beside = [(name, area, known) for name, area, known in others if total / MOST_BESIDE <= area <= total * MOST_BESIDE]
-    most = max([total, *(area for _, area, _ in beside)])
+def floor_plan(chip: Chip, others: Sequence[OtherDie]) -> FloorPlan:
+    """A chip to scale within the outlines of other areas; those that would dwarf it are not drawn."""
+    components = components_of(chip)
+    total = sum(component.area_mm2 for component in components)
+    drawn = [die for die in others if total / MOST_BESIDE <= die.area_mm2 <= total * MOST_BESIDE]
+    most = max([total, *(die.area_mm2 for die in drawn)])
     factor = sqrt(total / most)
-    moved = SIDE * (1 - factor)
+    boxes = treemap([component.area_mm2 for component in components], Box(0, 0, SIDE, SIDE))
     shapes = []
-    for part, box in zip(parts, treemap([p.area_mm2 for p in parts], Box(0, 0, SIDE, SIDE)), strict=True):
-        count = part.count if part.count <= MOST_CELLS else 1
-        each = f"{part.area_mm2 / count:.3g} mm² each, " if count > 1 else ""
-        words = f"{part.name}: {each}{part.area_mm2:.4g} mm² in all; {part.about}"
-        shapes += [_shape(cell, part, words, factor, moved) for cell in cells(box, count)]
-    rows = [
-        DieRow(
-            part.colour,
-            f"{f'{part.count} ' if part.count > 1 else ''}{part.name}",
-            part.about,
-            f"{part.area_mm2:.3g}",
-            f"{part.area_mm2 / total:.0%}",
-        )
-        for part in parts
+    for component, box in zip(components, boxes, strict=True):
+        count = component.count if component.count <= MOST_CELLS else 1
+        each = f"{component.area_mm2 / count:.3g} mm² each, " if count > 1 else ""
+        text = f"{component.name}: {each}{component.area_mm2:.4g} mm² in all; {component.about}"
+        shapes += [_shape(cell, component, text, factor, SIDE * (1 - factor)) for cell in cells(box, count)]
+    outlines = [
+        Outline(f"{die.name} {die.area_mm2:.0f} mm²", SIDE * sqrt(die.area_mm2 / most), bool(die.variant), die.variant)
+        for die in drawn
     ]
-    outlines = tuple(Outline(f"{name} {area:.0f} mm²", SIDE * sqrt(area / most), known) for name, area, known in beside)
-    label = ", ".join(f"{part.name} {part.area_mm2:.3g} mm²" for part in parts)
-    return DieView(tuple(shapes), SIDE * factor, outlines, label, tuple(rows), f"{total:.0f} mm²")
+    text = ", ".join(f"{component.name} {component.area_mm2:.3g} mm²" for component in components)
+    legend = [(part.colour, f"{part.title} {part.area_mm2:.3g} mm²") for part in components]
+    return FloorPlan(shapes, SIDE * factor, outlines, text, legend, "baseline")
+
+
+def components_table(chip: Chip) -> Table:
+    """Every component with its area and share."""
+    components = components_of(chip)
+    total = sum(component.area_mm2 for component in components)
+    rows: list[Sequence[Cell]] = [
+        (Swatch(part.title, part.colour), part.about, f"{part.area_mm2:.3g}", f"{part.area_mm2 / total:.0%}")
+        for part in components
+    ]
+    return Table(("Component", "One of them", "mm²", "Share"), rows, texts=2)
