@@ -16,7 +16,7 @@ from phaze.graph.zoo import load_model
 from phaze.placement.answer import document_of
 from phaze.placement.profile import problem_of
 from phaze.placement.solve import fastest_plan
-from phaze.schedule.problem import Problem
+from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
 from phaze.study.load import question_of, study_of
@@ -44,7 +44,7 @@ def _setting() -> Setting:
     return setting_of(CHIP, CLUSTER, STACK, "ideal", None)
 
 
-def operators_document(problem: Problem) -> dict[str, Any]:
+def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
     """A schedule problem as ``phaze.operators/1``."""
     rows = [
         {"id": one.id, "core": one.core, "one_core_s": one.one_core_s, "all_cores_s": one.all_cores_s}

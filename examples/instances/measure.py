@@ -22,7 +22,7 @@ from phaze.schedule.files import load_problem
 from phaze.schedule.ilp import solve_ilp
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Problem
+from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.solve import solve
 
 HERE = Path(__file__).parent
@@ -36,14 +36,14 @@ def instances(kind: str) -> list[dict[str, Any]]:
     return [json.loads((HERE / name).read_text()) for name in names]
 
 
-def problem_in(instance: dict[str, Any], folder: Path) -> Problem:
+def problem_in(instance: dict[str, Any], folder: Path) -> ScheduleProblem:
     """The schedule problem of an instance."""
     path = folder / "operators.json"
     path.write_text(json.dumps(instance["problem"]))
     return load_problem(str(path))
 
 
-def highs(problem: Problem, seconds: float) -> Reached:
+def highs(problem: ScheduleProblem, seconds: float) -> Reached:
     """The integer program of every component, each with its share of the time."""
     parts = [part_of(problem, order) for order in series(contract(problem))]
     total, best, bound = sum(len(part) ** 2 for part in parts), 0.0, 0.0
@@ -57,13 +57,13 @@ def highs(problem: Problem, seconds: float) -> Reached:
     return best, bound
 
 
-def plain(problem: Problem, seconds: float) -> Reached:
+def plain(problem: ScheduleProblem, seconds: float) -> Reached:
     """CP-SAT on the whole."""
     found = solve_plain(problem, seconds)
     return found.makespan_s, found.bound_s
 
 
-def exact(problem: Problem) -> Reached:
+def exact(problem: ScheduleProblem) -> Reached:
     """phaze's own."""
     found = solve(problem)
     return found.makespan_s, found.lower_bound_s

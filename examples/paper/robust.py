@@ -29,8 +29,8 @@ import numpy as np
 
 from examples.paper.sheets import markdown
 from phaze.explain.changed_space import best_of_changed
-from phaze.explain.deciding import CONSTANTS, Constant
 from phaze.explain.question import Question, question_of, score_on
+from phaze.explain.sensitivity import CONSTANTS, Constant
 from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.cluster import Cluster, Level
 from phaze.search.chips import SpaceChips, enumerate_space
@@ -58,7 +58,7 @@ def _space_of(job: SearchJob) -> Space:
 
 
 def _process(*names: str) -> Callable[[SearchJob, float], SearchJob]:
-    """Constants of the process, by their names in :data:`phaze.explain.deciding.CONSTANTS`."""
+    """Constants of the process, by their names in :data:`phaze.explain.sensitivity.CONSTANTS`."""
     known: dict[str, Constant] = {constant.name: constant for constant in CONSTANTS}
 
     def changed(job: SearchJob, factor: float) -> SearchJob:

@@ -28,7 +28,7 @@ from phaze.placement.machine import Machine
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
 from phaze.search.chips import enumerate_space
@@ -60,7 +60,7 @@ class Row:
     bound_share: float
 
 
-def measure(problems: Sequence[tuple[str, Problem]]) -> list[Row]:
+def measure(problems: Sequence[tuple[str, ScheduleProblem]]) -> list[Row]:
     """Solve each problem once, timed in processor seconds."""
     rows = []
     for name, problem in problems:
@@ -129,7 +129,7 @@ def times_on(one: RuledPass, chips: ChipSet) -> Times:
     return one.times(work_times(one.works, chips, IDEAL, one.rule), 0, chips)
 
 
-def problems_on(one: RuledPass, chips: ChipSet) -> list[tuple[str, Problem]]:
+def problems_on(one: RuledPass, chips: ChipSet) -> list[tuple[str, ScheduleProblem]]:
     """The scheduling problem of a pass on every chip."""
     times = times_on(one, chips)
     return [(str(chip), one.problem(times, chip)) for chip in range(len(chips))]
@@ -168,14 +168,16 @@ def test_500_operators(rules: Rules, shape: str) -> None:
     operators = []
     for i in range(500):
         one = float(dice.integers(1, 10_000)) * 1e-6
-        operators.append(Operator(f"o{i}", kinds[int(dice.integers(3))], one, one * float(dice.uniform(0.2, 1.0))))
+        operators.append(
+            ScheduledOperator(f"o{i}", kinds[int(dice.integers(3))], one, one * float(dice.uniform(0.2, 1.0)))
+        )
     edges = {
         "chain": [(i, i + 1) for i in range(499)],
         "parallel": [],
         "layers": [(i, j) for j in range(10, 500) for i in range(j - j % 10 - 10, j - j % 10) if (i + j) % 3 == 0],
         "random": [(int(dice.integers(j)), j) for j in range(1, 500) for _ in range(2)],
     }[shape]
-    problem = Problem(rules, 8, 4, tuple(operators), tuple(edges))
+    problem = ScheduleProblem(rules, 8, 4, tuple(operators), tuple(edges))
     start = time.process_time()
     found = solve(problem)
     print(f"500 operators, {shape}, {rules}: gap {found.gap:.1e} in {time.process_time() - start:.1f} s of processors")

@@ -12,7 +12,7 @@ from phaze.placement.job import PlacementJob
 from phaze.placement.kernels import warm
 from phaze.placement.layers import LayerGraph
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Extra, Problem, RecomputeChoice
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
 from phaze.placement.settings import stack_problem
 from phaze.placement.solve import fastest_plan
 from tests.placement.placement_cases import Published, published, unequal_chain
@@ -21,7 +21,7 @@ from tests.placement.placement_cases import Published, published, unequal_chain
 CLASSES = ((26, 1, 1.0), (50, 3, 3.0), (98, 4, 3.0))
 
 
-def _milliseconds(problem: Problem, repeats: int = 20) -> float:
+def _milliseconds(problem: PlacementProblem, repeats: int = 20) -> float:
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -72,7 +72,7 @@ def _on_levels(
     microbatches: int,
     recompute: RecomputeChoice,
     zero: int,
-) -> Problem:
+) -> PlacementProblem:
     rows = [tuple(Extra(0.4 * la.activation_bytes, 0.1 * la.forward_s) for la in g.layers) for g in graphs]
     machine = Machine(cluster, load_stack("megatron-2021"))
     job = PlacementJob(machine, devices, microbatches, "bf16", "adam", zero, recompute)

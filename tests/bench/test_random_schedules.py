@@ -9,8 +9,8 @@ import pytest
 
 from phaze.schedule.kernels import enumerate_ideals
 from phaze.schedule.order import contract, series
-from phaze.schedule.part import Part, in_turn, part_of
-from phaze.schedule.problem import Problem
+from phaze.schedule.part import Component, in_turn, part_of
+from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.solve import Limits, solve
 from tests.schedule.cases import random_problem
 
@@ -21,7 +21,7 @@ MOST_COUNTED = 2**21
 SHARES = (0.04, 0.08, 0.15)
 
 
-def _component(share: float) -> tuple[Problem, Part]:
+def _component(share: float) -> tuple[ScheduleProblem, Component]:
     """The first random problem of one component."""
     for seed in range(1000):
         problem = in_turn(random_problem(seed, COUNT, edge_share=share))
@@ -31,7 +31,7 @@ def _component(share: float) -> tuple[Problem, Part]:
     raise AssertionError("no problem of one component")
 
 
-def _ideals(part: Part) -> int:
+def _ideals(part: Component) -> int:
     """How many ideals a component has, as far as they are counted."""
     room = 1024
     while room <= MOST_COUNTED:

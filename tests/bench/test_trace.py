@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 from phaze.graph import zoo
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.named import NAMED
-from phaze.graph.torch.program import Shape
+from phaze.graph.torch.program import TensorShape
 from phaze.graph.torch.source import named_source
 from phaze.graph.torch.trace import discover, trace_model
 
@@ -34,7 +34,7 @@ def test_sixteen_traces_take_under_a_minute_and_two_gigabytes(name: str) -> None
     discovered = time.process_time() - begin
     with without_weights():
         start = time.process_time()
-        source.build(Shape(1, source.sequence))
+        source.build(TensorShape(1, source.sequence))
         build = time.process_time() - start
     blocks = []
     for tensor in WIDTHS:

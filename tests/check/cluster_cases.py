@@ -15,9 +15,9 @@ from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.pipeline.names import PipelineFamily
 from phaze.placement.job import PlacementJob
-from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.layers import PlacedLayer, layer_graph
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Extra, LayerMode, Problem
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeOption
 from phaze.placement.settings import families_of, stack_problem
 from phaze.placement.sharing import Sharing
 from phaze.values import replace
@@ -34,7 +34,7 @@ FAMILIES: tuple[tuple[PipelineFamily, ...], ...] = (
 class Case:
     """One problem, twice."""
 
-    problem: Problem
+    problem: PlacementProblem
     prices: LevelPrices
     graph: PlanGraph
     job: Job
@@ -75,7 +75,7 @@ def _cluster(rng: np.random.Generator) -> Cluster:
     return cluster_of("two", "", (fast, slow))
 
 
-def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[Layer], list[Extra], list[int], list[bool]]:
+def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[PlacedLayer], list[Extra], list[int], list[bool]]:
     blocks, before, after = int(rng.integers(1, 7)), int(rng.random() < 0.8), int(rng.integers(0, 2))
     kinds = [*[0] * before, *[1] * blocks, *[2] * after]
     if not chain:
@@ -85,7 +85,7 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[Layer], list[Ex
         kinds, block = [1, *kinds], [True, *block]
     at = [i for i, own in enumerate(block) if own]
     equal = at == list(range(at[0], at[-1] + 1))
-    found, extras, made = list[Layer](), list[Extra](), dict[int, tuple[Layer, Extra]]()
+    found, extras, made = list[PlacedLayer](), list[Extra](), dict[int, tuple[PlacedLayer, Extra]]()
     tied = {0, len(kinds) - 1} if rng.random() < 0.3 and len(kinds) > 1 else set[int]()
     for i, kind in enumerate(kinds):
         if kind not in made:
@@ -99,22 +99,22 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[Layer], list[Ex
     return found, extras, kinds, block
 
 
-def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[Layer, Extra]:
+def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[PlacedLayer, Extra]:
     forward, saved = float(rng.integers(1, 30)), float(rng.integers(20, 80))
     backward, count = float(rng.integers(1, 50)), 4.0 * float(rng.integers(1, 20))
     experts = count * float(rng.choice([0.0, 0.5])) if again else 0.0
-    layer = Layer(0, forward, backward, count, saved, False, experts, backward * float(rng.uniform(0, 0.8)))
+    layer = PlacedLayer(0, forward, backward, count, saved, False, experts, backward * float(rng.uniform(0, 0.8)))
     live, buffer = float(rng.choice([0, 30])), float(rng.choice([0, 12]))
     if not again:
-        rest = (LayerMode("some", saved, 0.0, 0.0),)
+        rest = (RecomputeOption("some", saved, 0.0, 0.0),)
         return layer, Extra(saved, 0.0, 0.0, live_bytes=live, buffer_bytes=buffer, kind=kind, more=rest)
     some, less = float(rng.integers(5, 20)), float(rng.integers(5, 20))
-    kept = LayerMode("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
+    kept = RecomputeOption("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
     own = Extra(less, forward * float(rng.uniform(0, 1)), forward, live_bytes=live, buffer_bytes=buffer, kind=kind)
     return layer, replace(own, more=(kept,))
 
 
-def _run_layer(layer: Layer, extra: Extra) -> LayerBytes:
+def _run_layer(layer: PlacedLayer, extra: Extra) -> LayerBytes:
     saved = int(layer.activation_bytes)
     more = extra.more[0]
     modes = (

@@ -21,11 +21,10 @@ from phaze.check.schedules import ideals_of, least, makespan, order_of, shortest
 from phaze.check.stack import paper_stack
 from phaze.cost import mapping, vector
 from phaze.cost.products import part_rows, parts_from, sweep_products
-from phaze.placement.layers import Layer as PlacedLayer
-from phaze.placement.layers import layer_graph
+from phaze.placement.layers import PlacedLayer, layer_graph
 from phaze.placement.settings import icml24_problem
 from phaze.placement.solve import fastest_plan
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.solve import solve
 from tests.check.digests import tables
 
@@ -111,23 +110,23 @@ def test_vector_work_takes_what_phaze_says(count: int) -> None:
         assert np.allclose(found, known, rtol=1e-12, atol=0), mine
 
 
-def _pass(problem: Problem) -> Pass:
+def _pass(problem: ScheduleProblem) -> Pass:
     cores = [operator.core if operator.core != "none" else "network" for operator in problem.operators]
     none = tuple(works.Operator("add", core, {}, (), ()) for core in cores)
     waits = [frozenset(a for a, b in problem.edges if b == at) for at in range(len(cores))]
     return Pass(none, tuple(waits), tuple(works.Work(core) for core in cores))
 
 
-def _schedule_problem(rng: np.random.Generator) -> Problem:
+def _schedule_problem(rng: np.random.Generator) -> ScheduleProblem:
     count = int(rng.integers(2, 9))
     operators = []
     for at in range(count):
         core = ["tensor", "vector", "both", "none"][rng.choice(4, p=[0.4, 0.35, 0.15, 0.1])]
         one = float(rng.integers(1, 30))
         spread = one if core == "none" else one / float(rng.uniform(0.8, 6))
-        operators.append(Operator(str(at), core, one, spread))  # type: ignore[arg-type]
+        operators.append(ScheduledOperator(str(at), core, one, spread))  # type: ignore[arg-type]
     edges = tuple((a, b) for b in range(count) for a in range(b) if rng.random() < 0.25)
-    return Problem("icml24", int(rng.integers(1, 5)), int(rng.integers(1, 5)), tuple(operators), edges)
+    return ScheduleProblem("icml24", int(rng.integers(1, 5)), int(rng.integers(1, 5)), tuple(operators), edges)
 
 
 @pytest.mark.parametrize("count", [150, MANY])

@@ -20,12 +20,12 @@ from phaze.cost.accumulation import added_inside
 from phaze.cost.collective import collective
 from phaze.cost.products import TensorParts, part_rows, parts_from, sweep_products
 from phaze.documents import plain_value
-from phaze.evaluate.layer_times import keeping_of
+from phaze.evaluate.layer_passes import keeping_of
 from phaze.evaluate.prices import LevelPrices
 from phaze.graph import store
 from phaze.graph.saved import modes
 from phaze.graph.saved.buffers import gradient_elements
-from phaze.graph.sources import Request, load
+from phaze.graph.sources import ModelRequest, load
 from phaze.graph.supply.point import Rank
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_cluster, load_stack
@@ -118,7 +118,7 @@ def test_a_layer_keeps_and_recomputes_what_phaze_says(names: tuple[str, ...]) ->
         for tensor, spread, eager in ((1, False, False), (2, False, True), (2, True, False)):
             attention: Literal["eager", "fused"] = "eager" if eager else "fused"
             rank = Rank(tensor=tensor, microbatch=1, sequence_parallel=spread, attention=attention)
-            request = Request(model=name, rank=rank)
+            request = ModelRequest(model=name, rank=rank)
             try:
                 model = load(request)
             except Exception:

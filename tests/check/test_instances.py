@@ -13,7 +13,7 @@ from phaze.check.verdict import check
 from phaze.placement.profile import problem_of
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.files import load_problem
-from phaze.schedule.problem import Effort, Problem, Schedule, Slot
+from phaze.schedule.problem import Effort, Schedule, ScheduleProblem, Slot
 from phaze.schedule.solve import solve
 from tests.check.documents import faults
 
@@ -26,7 +26,7 @@ def _instance(name: str) -> dict[str, Any]:
     return found
 
 
-def _slots(problem: Problem, rows: list[list[Any]]) -> tuple[Slot, ...]:
+def _slots(problem: ScheduleProblem, rows: list[list[Any]]) -> tuple[Slot, ...]:
     found = []
     for one, (start, tensor, vector) in zip(problem.operators, rows, strict=True):
         spread = tensor is None and vector is None

@@ -16,26 +16,28 @@ from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.check.softmaxes import with_plain_softmaxes
 from phaze.documents import plain_value
-from phaze.evaluate.layer_times import run_passes
+from phaze.evaluate.layer_passes import run_passes
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.graph import store
-from phaze.graph.sources import Request, load
+from phaze.graph.sources import ModelRequest, load
 from phaze.graph.supply.point import Rank
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
 from phaze.values import replace
 
 MANY = pytest.param(10_000, marks=pytest.mark.slow)
 REQUESTS = {
-    "bert-large": Request(model="bert-large", rank=Rank(tensor=2, microbatch=1, sequence=128)),
+    "bert-large": ModelRequest(model="bert-large", rank=Rank(tensor=2, microbatch=1, sequence=128)),
     # Two attention matrices a rank, which Megatron's softmax kernel does not take.
-    "bert-large, 2 heads": Request(model="bert-large", rank=Rank(tensor=8, microbatch=1, sequence=128)),
-    "llama3-8b": Request(model="llama3-8b", rank=Rank(tensor=4, microbatch=1, sequence=128, sequence_parallel=True)),
+    "bert-large, 2 heads": ModelRequest(model="bert-large", rank=Rank(tensor=8, microbatch=1, sequence=128)),
+    "llama3-8b": ModelRequest(
+        model="llama3-8b", rank=Rank(tensor=4, microbatch=1, sequence=128, sequence_parallel=True)
+    ),
 }
 STACKS = ("megatron-core", "megatron-2021", "maxtext")
 
@@ -44,7 +46,7 @@ def _machine(stack: Stack) -> Machine:
     return Machine(load_cluster("dgx-h100"), stack, "datasheet", True)
 
 
-def _both(request: Request, stack: Stack, rule: Rules) -> list[tuple[RuledPass, TimedPass]]:
+def _both(request: ModelRequest, stack: Stack, rule: Rules) -> list[tuple[RuledPass, TimedPass]]:
     """The two passes of the layer that is called most, as phaze runs them and as the checker does."""
     model, machine = load(request), _machine(replace(stack, schedule=rule, hides_tensor_collectives=False))
     at = max(range(len(model.layers)), key=model.count)
@@ -97,7 +99,7 @@ def _scheduled(theirs: RuledPass, mine: TimedPass, times: Times, spread: Any, wa
         mine.scheduled(one, waits, starts[:-1], "slots")
 
 
-def _random(rng: np.random.Generator) -> Problem:
+def _random(rng: np.random.Generator) -> ScheduleProblem:
     """Operators with cores, with the network, with both, and with neither, in a random order."""
     count, operators = int(rng.integers(2, 9)), []
     for at in range(count):
@@ -105,9 +107,9 @@ def _random(rng: np.random.Generator) -> Problem:
             int(rng.choice(4, p=[0.35, 0.2, 0.15, 0.3]))
         ]
         time = 0.0 if core == "none" and rng.random() < 0.2 else float(rng.integers(1, 30))
-        operators.append(Operator(str(at), core, time, time, network))  # type: ignore[arg-type]
+        operators.append(ScheduledOperator(str(at), core, time, time, network))  # type: ignore[arg-type]
     edges = tuple((a, b) for b in range(count) for a in range(b) if rng.random() < 0.25)
-    return Problem("links", 1, 1, tuple(operators), edges)
+    return ScheduleProblem("links", 1, 1, tuple(operators), edges)
 
 
 @pytest.mark.parametrize("count", [200, MANY])

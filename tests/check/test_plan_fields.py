@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from phaze.placement.answer import document_of, place
 from phaze.placement.pipeline import fits
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from tests.check.documents import objections
 from tests.placement.brute_force import every_family_plan
 from tests.placement.placement_cases import (
@@ -28,7 +28,7 @@ from tests.placement.placement_cases import (
 from tests.placement.test_pipeline import levelled
 
 NAMES = ("tight-llama2-7b-w8-K256-f0.5-r0", "gpt2xl-w4-K1024-h32-r1", "bertlarge-w1-K16-h16-mb1000-r1-Adam-p12")
-PROBLEMS: dict[str, Problem] = {
+PROBLEMS: dict[str, PlacementProblem] = {
     **{case.name: case.problem for case in published() if case.name in NAMES},
     "levels": replace(levelled(), hbm_bytes=560.0, microbatches=40),
     "chunks": interleaving_problem(0),
@@ -36,11 +36,11 @@ PROBLEMS: dict[str, Problem] = {
 }
 
 
-def objected(problem: Problem, document: dict[str, Any]) -> list[str]:
+def objected(problem: PlacementProblem, document: dict[str, Any]) -> list[str]:
     return objections(problem, document, RingPrices(problem.cluster))
 
 
-def good(name: str) -> tuple[Problem, dict[str, Any]]:
+def good(name: str) -> tuple[PlacementProblem, dict[str, Any]]:
     problem = PROBLEMS[name]
     document = dict(document_of(place(problem)))
     assert document["feasible"]
@@ -72,7 +72,7 @@ def _corrupted(value: Any) -> list[Any]:
     return [value * (1 + 1e-6) + 1e-6]
 
 
-def _says_the_same(problem: Problem, document: dict[str, Any], path: tuple[Any, ...], wrong: Any) -> bool:
+def _says_the_same(problem: PlacementProblem, document: dict[str, Any], path: tuple[Any, ...], wrong: Any) -> bool:
     """Whether a stage is only said to save in the other of two ways that are one for its layers.
 
     A layer without anything to save selectively saves all: in a stage of such layers alone none and selective are the
@@ -86,7 +86,9 @@ def _says_the_same(problem: Problem, document: dict[str, Any], path: tuple[Any, 
     return wrong in problem.modes(last=at == len(stages) - 1) and plain >= set(stages[at]["layers"])
 
 
-def require_every_field_checked(problem: Problem, document: dict[str, Any], trusted: tuple[str, ...] = ()) -> None:
+def require_every_field_checked(
+    problem: PlacementProblem, document: dict[str, Any], trusted: tuple[str, ...] = ()
+) -> None:
     """The document passes, and no longer when one of its fields, but the trusted, says anything else."""
     assert objected(problem, document) == []
     for path in set(leaves(document)):

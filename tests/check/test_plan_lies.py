@@ -15,11 +15,11 @@ from phaze.cost.memory import ParameterState
 from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.pipeline.families import GPIPE, ONE_F_ONE_B, interleaved
 from phaze.placement.answer import document_of
-from phaze.placement.layers import Edge, Layer, LayerGraph
+from phaze.placement.layers import LayerEdge, LayerGraph, PlacedLayer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.placement.rules import Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.structure import StageCut
@@ -28,13 +28,13 @@ from tests.check.documents import objections
 Document = dict[str, Any]
 Change = Callable[[Document], None]
 Lie = tuple[Mapping[str, Any], Change, str]
-LAYERS = tuple(Layer(i, 1.0 + i % 2, 2.0, 100.0, 50.0, False) for i in range(4))
-CHAIN = LayerGraph(1, LAYERS, tuple(Edge(i, i + 1, 8.0) for i in range(3)))
+LAYERS = tuple(PlacedLayer(i, 1.0 + i % 2, 2.0, 100.0, 50.0, False) for i in range(4))
+CHAIN = LayerGraph(1, LAYERS, tuple(LayerEdge(i, i + 1, 8.0) for i in range(3)))
 FLAT = icml24_problem(
     (CHAIN,), devices=8, hbm_bytes=5000.0, link_bytes_per_s=4.0, microbatches=6, optimizer="sgd", recompute="none"
 )
 LEVELS = (switch_level("inner", 2, 8.0, 0.0), switch_level("outer", 4, 2.0, 0.1))
-CLUSTER = Problem(
+CLUSTER = PlacementProblem(
     rules=Rules("cluster", (ONE_F_ONE_B,)),
     devices=8,
     hbm_bytes=9000.0,
@@ -59,11 +59,11 @@ PRICES = RingPrices(CLUSTER.cluster)
 PROBLEMS = {"icml24": FLAT, "cluster": CLUSTER, "chunks": CHUNKS, "gpipe": ALL_AHEAD}
 
 
-def _prices(problem: Problem) -> RingPrices:
+def _prices(problem: PlacementProblem) -> RingPrices:
     return RingPrices(problem.cluster)
 
 
-def _document(problem: Problem) -> Document:
+def _document(problem: PlacementProblem) -> Document:
     """Two stages in two replicas, in the last family of the problem."""
     shape = Shape(1, 2, 2, problem.rules.orders[0], problem.rules.families[-1].chunks)
     plan = price(problem, shape, [StageCut((0, 1), "none"), StageCut((2, 3), "none")], _prices(problem))
@@ -93,7 +93,7 @@ def _nothing(_: Document) -> None:
 
 
 # An edge without bytes takes no time and no memory: only its direction can be wrong.
-BACK = replace(CHAIN, edges=(*CHAIN.edges, Edge(3, 0, 0.0)))
+BACK = replace(CHAIN, edges=(*CHAIN.edges, LayerEdge(3, 0, 0.0)))
 TERMS = ("forward_s", "backward_s", "recompute_s", "synchronisation_s", "bubble_s", "optimizer_s", "tied_s")
 LIES: dict[str, Lie] = {
     "it is not a plan": ({}, _put("schema", value="phaze.plan/2"), "not a plan under rules"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from phaze.schedule.problem import Core, Effort, Operator, Problem, Schedule, Slot
+from phaze.schedule.problem import Core, Effort, Schedule, ScheduledOperator, ScheduleProblem, Slot
 from phaze.schedule.rules import Rules
 from tests.check.documents import faults
 
@@ -12,9 +12,9 @@ Said = tuple[str, bool, float, float, int | None, int | None]
 
 
 def _problem(
-    rules: Rules, operators: list[Operator], edges: tuple[tuple[int, int], ...] = (), **more: object
-) -> Problem:
-    return Problem(rules, 2, 2, tuple(operators), edges, **more)  # type: ignore[arg-type]
+    rules: Rules, operators: list[ScheduledOperator], edges: tuple[tuple[int, int], ...] = (), **more: object
+) -> ScheduleProblem:
+    return ScheduleProblem(rules, 2, 2, tuple(operators), edges, **more)  # type: ignore[arg-type]
 
 
 def _schedule(rules: Rules, slots: list[Said], makespan_s: float | None = None, bound_s: float = 0.5) -> Schedule:
@@ -23,8 +23,10 @@ def _schedule(rules: Rules, slots: list[Said], makespan_s: float | None = None, 
     return Schedule(rules, last if makespan_s is None else makespan_s, bound_s, made, Effort("list"))
 
 
-def _tensor(name: str, one: float = 2.0, spread: float = 1.0, hbm_s: float = 0.0, network: bool = False) -> Operator:
-    return Operator(name, "tensor", one, spread, network, hbm_s)
+def _tensor(
+    name: str, one: float = 2.0, spread: float = 1.0, hbm_s: float = 0.0, network: bool = False
+) -> ScheduledOperator:
+    return ScheduledOperator(name, "tensor", one, spread, network, hbm_s)
 
 
 def _spread(name: str, start: float, length: float = 1.0) -> Said:
@@ -38,11 +40,11 @@ def _single(name: str, start: float, core: int, kind: Core = "tensor", length: f
 
 TWO = [_tensor("a"), _tensor("b")]
 BESIDE = [_single("a", 0.0, 0), _single("b", 0.0, 1)]
-SENT = Operator("n", "none", 1.0, 1.0)
-ALSO = Operator("m", "none", 1.0, 1.0)
+SENT = ScheduledOperator("n", "none", 1.0, 1.0)
+ALSO = ScheduledOperator("m", "none", 1.0, 1.0)
 MOVES = [_tensor("a", 1.0, 1.0, hbm_s=1.0), _tensor("b", 1.0, 1.0, hbm_s=1.0), _tensor("c", 1.0, 1.0, hbm_s=1.0)]
 
-LIES: dict[str, tuple[Problem, Schedule, str]] = {
+LIES: dict[str, tuple[ScheduleProblem, Schedule, str]] = {
     "a collective beside an operator that holds the network": (
         _problem("links", [_tensor("a", 1.0, 1.0, network=True), SENT]),
         _schedule("links", [_spread("a", 0.0), _spread("n", 0.0)]),
@@ -172,7 +174,7 @@ LIES: dict[str, tuple[Problem, Schedule, str]] = {
         "neither names the other",
     ),
     "two kinds at once where one has all cores": (
-        _problem("links", [_tensor("a"), Operator("b", "vector", 2.0, 1.0)]),
+        _problem("links", [_tensor("a"), ScheduledOperator("b", "vector", 2.0, 1.0)]),
         _schedule("links", [_spread("a", 0.0), _spread("b", 0.0)]),
         "has the cores to itself",
     ),
@@ -187,7 +189,7 @@ LIES: dict[str, tuple[Problem, Schedule, str]] = {
         "same tensor core",
     ),
     "the same vector core": (
-        _problem("icml24", [Operator("a", "both", 2.0, 1.0), Operator("b", "vector", 2.0, 1.0)]),
+        _problem("icml24", [ScheduledOperator("a", "both", 2.0, 1.0), ScheduledOperator("b", "vector", 2.0, 1.0)]),
         _schedule("icml24", [("a", False, 0.0, 2.0, 0, 1), _single("b", 0.0, 1, "vector")]),
         "same vector core",
     ),
@@ -222,7 +224,7 @@ def test_the_same_schedules_without_the_lie_hold() -> None:
     assert faults(named, _schedule("companions", [_spread("n", 0.0), _spread("b", 0.0)])) == []
     apart = [_single("a", 0, 0, length=1.0), _single("b", 0, 1, length=1.0), _single("c", 2, 0, length=1.0)]
     assert faults(_problem("overlap", MOVES, ((0, 2), (1, 2))), _schedule("overlap", apart)) == []
-    within = _problem("overlap", [_tensor("a"), Operator("b", "vector", 2.0, 1.0)])
+    within = _problem("overlap", [_tensor("a"), ScheduledOperator("b", "vector", 2.0, 1.0)])
     assert faults(within, _schedule("overlap", [_spread("a", 0.0), _spread("b", 0.0)])) == []
     free = _problem("icml24", [_tensor("a"), _tensor("b", 0.0, 0.0), _tensor("c", 0.0, 0.0)])
     running = [_spread("a", 0.0), ("b", False, 0.5, 0.5, 0, None), ("c", False, 0.5, 0.5, 0, None)]

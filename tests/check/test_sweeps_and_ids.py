@@ -14,8 +14,7 @@ from phaze.cli.main import app
 from phaze.documents import dumps
 from phaze.report.run_id import id_in
 from phaze.sweep.over import shown_value
-from phaze.sweep.run import Best, document_of
-from phaze.sweep.run import Model as SweptModel
+from phaze.sweep.run import Best, SweptModel, document_of
 from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS
 from tests.check.forge import Papers
 from tests.conftest import Ran

@@ -11,7 +11,7 @@ import pytest
 
 from phaze.api.plan_certificate import plan_independently
 from phaze.check.verdict import check
-from phaze.evaluate.restated import UNPRICED, restated, unlike
+from phaze.evaluate.repriced import UNPRICED, restated, unlike
 from phaze.report.progress import on_standard_error
 from tests.check.forge import Papers
 from tests.cli.fuzz_cases import PRESETS

@@ -5,32 +5,32 @@ from dataclasses import replace
 from itertools import product
 
 from phaze.evaluate.costed_layers import CostedLayers
-from phaze.evaluate.plan import Candidate, Request, problem_at
-from phaze.evaluate.plan_order import Planned, ranks_of, unbeaten
+from phaze.evaluate.plan import Candidate, PlanRequest, problem_at
+from phaze.evaluate.plan_order import PlannedChoice, ranks_of, unbeaten
 from phaze.evaluate.prices import KnownPrices
 from phaze.pipeline.family import Family
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_at, fastest_plan
 
 
-def _with(problem: Problem, families: tuple[Family, ...]) -> Problem:
+def _with(problem: PlacementProblem, families: tuple[Family, ...]) -> PlacementProblem:
     return replace(problem, rules=replace(problem.rules, families=families))
 
 
-def _problems(request: Request) -> Iterator[Candidate]:
+def _problems(request: PlanRequest) -> Iterator[Candidate]:
     for (_, microbatch, spread, _), models in ranks_of(request):
         for (model, _), shard in product(unbeaten([(m, problem_at(request, m)) for m in models]), request.shards):
             yield Candidate(microbatch, spread, model, problem_at(request.sharded_over(shard), model), None)
 
 
-def candidates(request: Request) -> Iterator[Candidate]:
+def candidates(request: PlanRequest) -> Iterator[Candidate]:
     """The fastest plan of every choice without chunks (where these are not all), at the request's own stage of ZeRO."""
     for own in _problems(request):
         few = own.problem.rules.families[: 2 if own.problem.rules.families[0].most_stages else 1]
         yield replace(own, plan=fastest_plan(_with(own.problem, few), request.prices))
 
 
-def every_choice(request: Request) -> list[Candidate]:
+def every_choice(request: PlanRequest) -> list[Candidate]:
     """The fastest plan of every choice, best first."""
     found = []
     for own in _problems(request):
@@ -39,6 +39,8 @@ def every_choice(request: Request) -> list[Candidate]:
     return sorted(found, key=lambda candidate: candidate.rank)
 
 
-def as_planned(request: Request, found: Sequence[Candidate]) -> Planned:
+def as_planned(request: PlanRequest, found: Sequence[Candidate]) -> PlannedChoice:
     """Candidates as an order of plans gives them."""
-    return Planned(tuple(found), len(found), len(found), CostedLayers(request.setting), KnownPrices(request.prices))
+    return PlannedChoice(
+        tuple(found), len(found), len(found), CostedLayers(request.setting), KnownPrices(request.prices)
+    )

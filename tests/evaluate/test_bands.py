@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.evaluate.bands import (
-    Kind,
+    BandKind,
     band_document,
     band_of,
     bits_of,
@@ -21,15 +21,15 @@ RATIOS = [0.9, 1.0, 1.1]
 
 
 def test_a_kind_falls_back_to_wider_ones_and_at_last_to_its_chip() -> None:
-    chain = list(wider(Kind("measured", "context", "8", "mine")))
+    chain = list(wider(BandKind("measured", "context", "8", "mine")))
     assert chain == [
-        Kind("measured", "context", "8", "mine"),
-        Kind("measured", "context", "8"),
-        Kind("measured", "context"),
-        Kind("measured", bits="8"),
-        Kind("measured"),
+        BandKind("measured", "context", "8", "mine"),
+        BandKind("measured", "context", "8"),
+        BandKind("measured", "context"),
+        BandKind("measured", bits="8"),
+        BandKind("measured"),
     ]
-    assert list(wider(Kind("unmeasured"))) == [Kind("unmeasured")]
+    assert list(wider(BandKind("unmeasured"))) == [BandKind("unmeasured")]
 
 
 def test_experts_count_before_contexts_and_pipelines_before_tensors() -> None:
@@ -51,13 +51,13 @@ def test_releases_are_of_one_family_and_formats_without_runs_of_no_bits() -> Non
 
 
 def test_the_band_of_a_stack_that_nobody_measured_is_that_of_its_layout() -> None:
-    assert band_of(Kind("measured", "data", "16", "my-own")) == band_of(Kind("measured", "data", "16"))
+    assert band_of(BandKind("measured", "data", "16", "my-own")) == band_of(BandKind("measured", "data", "16"))
 
 
 def test_no_band_of_an_unmeasured_chip_is_narrower_than_that_of_a_measured_one() -> None:
     for entry in bundled_bands().time:
-        assert band_of(Kind("unmeasured", entry.layout, entry.bits, entry.stack)).band >= (
-            band_of(Kind("measured", entry.layout, entry.bits, entry.stack)).band
+        assert band_of(BandKind("unmeasured", entry.layout, entry.bits, entry.stack)).band >= (
+            band_of(BandKind("measured", entry.layout, entry.bits, entry.stack)).band
             if entry.chip == "measured"
             else entry.band
         )

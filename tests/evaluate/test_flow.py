@@ -11,7 +11,7 @@ from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.answer import document_of
 from phaze.placement.job import PlacementJob
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem, RecomputeChoice
+from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 from tests.check.documents import objections
@@ -32,7 +32,7 @@ def costs(bert: Model) -> tuple[LayerCost, ...]:
 
 def problem_with(
     bert: Model, costs: tuple[LayerCost, ...], hbm_bytes: int, recompute: RecomputeChoice = "none", batch: int = 4096
-) -> Problem:
+) -> PlacementProblem:
     chip = replace(SETTING.chip, hbm=replace(SETTING.chip.hbm, size_bytes=hbm_bytes))
     job = PlacementJob(SETTING.machine, 1024, batch, "bf16", "sgd", recompute=recompute)
     return rank_problem(job, bert, replace(SETTING, chip=chip), costs)

@@ -8,7 +8,7 @@ import pytest
 
 from phaze.evaluate.answer import planned_document
 from phaze.evaluate.fixed import even_cuts, fixed_plan
-from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan import Candidate, PlanRequest
 from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
@@ -21,13 +21,13 @@ from tests.evaluate.every_choice import as_planned, candidates, every_choice
 SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
 
-def request(**changes: Any) -> Request:
+def request(**changes: Any) -> PlanRequest:
     asked = Job("gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatch=(1, 2), tensor=(2, 4), zero=0)
     return request_of(replace(asked, **changes))
 
 
 @pytest.fixture(scope="module")
-def job() -> Request:
+def job() -> PlanRequest:
     """Few microbatches: bubbles are long, so chunks pay."""
     small = request()
     chip = replace(small.setting.chip, hbm=replace(small.setting.chip.hbm, size_bytes=6 * 2**30))
@@ -35,12 +35,12 @@ def job() -> Request:
 
 
 @pytest.fixture(scope="module")
-def plain(job: Request) -> list[Candidate]:
+def plain(job: PlanRequest) -> list[Candidate]:
     return list(candidates(job))
 
 
 @pytest.fixture(scope="module")
-def ranked(job: Request) -> list[Candidate]:
+def ranked(job: PlanRequest) -> list[Candidate]:
     return every_choice(job)
 
 
@@ -58,7 +58,7 @@ def test_chunks_are_answered_where_they_are_faster_and_never_where_they_are_not(
 
 
 def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
-    job: Request, plain: list[Candidate], ranked: list[Candidate]
+    job: PlanRequest, plain: list[Candidate], ranked: list[Candidate]
 ) -> None:
     for asked, found in ((job, ranked), (replace(job, job=replace(job.job, chunks=(1,))), plain)):
         document = planned_document(asked, as_planned(asked, sorted(found, key=lambda one: one.rank)), None)
@@ -68,13 +68,13 @@ def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
         assert all("evaluated" not in row for row in document["alternatives"])
 
 
-def test_chunks_that_are_not_asked_for_are_not_answered(job: Request) -> None:
+def test_chunks_that_are_not_asked_for_are_not_answered(job: PlanRequest) -> None:
     for asked, allowed in (((1,), {1}), ((2,), {1, 2})):
         own = replace(job, job=replace(job.job, chunks=asked))
         assert {one.plan.chunks for one in planned(own).candidates if one.plan is not None} <= allowed
 
 
-def test_no_even_interleaved_split_beats_the_plan(job: Request, ranked: list[Candidate]) -> None:
+def test_no_even_interleaved_split_beats_the_plan(job: PlanRequest, ranked: list[Candidate]) -> None:
     tried = 0
     for one in ranked:
         for stages, chunks, order, mode in product((2, 4, 8), (2, 4, 8), ORDERS, MODES):

@@ -8,7 +8,7 @@ import pytest
 from phaze.cost.chip_set import chip_set
 from phaze.cost.work import KnownOperators, works_of
 from phaze.evaluate.known_works import KnownWorks
-from phaze.evaluate.layer_times import keeping_of, rule_of, run_layer
+from phaze.evaluate.layer_passes import keeping_of, rule_of, run_layer
 from phaze.evaluate.plan_order import ranks_of
 from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.ruled_pass import work_times

@@ -11,13 +11,13 @@ from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.job import PlacementJob
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_plan
 
 SIZES = {"hidden": 64, "layers": 6, "heads": 4, "vocabulary": 128, "sequence": 32}
 
 
-def _problem(model: Model, chunks: tuple[int, ...] | None = None) -> Problem:
+def _problem(model: Model, chunks: tuple[int, ...] | None = None) -> PlacementProblem:
     chip, cluster, stack = load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-core")
     placed = placed_layers(model, layer_costs(model, Setting(chip, cluster, stack)))
     job = PlacementJob(Machine(cluster, stack), 16, 8, "bf16", "adam", chunks=chunks, headroom=0.06)

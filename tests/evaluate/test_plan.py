@@ -6,12 +6,12 @@ import pytest
 
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import even_cuts, fixed_plan
+from phaze.evaluate.heuristic_plans import heuristic_plans
 from phaze.evaluate.levers import fixed_levers, sought_levers
-from phaze.evaluate.plan import Request
+from phaze.evaluate.plan import PlanRequest
 from phaze.evaluate.plan_order import planned
 from phaze.evaluate.request import Job, request_of
 from phaze.evaluate.run_file import job_of
-from phaze.evaluate.usual_plans import usual_plans
 from phaze.hardware.cluster import grown
 from phaze.hardware.library import load_cluster
 from phaze.placement.layout import Shape
@@ -23,7 +23,7 @@ from tests.evaluate.every_choice import as_planned, candidates
 SIZES = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 
 
-def request(**changes: object) -> Request:
+def request(**changes: object) -> PlanRequest:
     asked = Job("gpt", SIZES, "a100-80gb", devices=8, batch=32, microbatch=(1, 4), tensor=(1, 2))
     return request_of(replace(asked, **changes))
 
@@ -45,7 +45,7 @@ def test_no_even_split_beats_the_plan() -> None:
 def test_the_rule_of_thumb_is_a_plan_that_fits() -> None:
     job = request()
     found = list(candidates(job))
-    usual, _ = usual_plans(job, as_planned(job, found))
+    usual, _ = heuristic_plans(job, as_planned(job, found))
     assert usual is not None
     thumb = usual.plan
     assert thumb is not None
@@ -180,7 +180,7 @@ def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
 def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_beside_stage_3() -> None:
     job = request(tensor=(1,), microbatch=(1,))
 
-    def small(size_bytes: float, **changes: object) -> Request:
+    def small(size_bytes: float, **changes: object) -> PlanRequest:
         chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(size_bytes)))
         return replace(job, setting=replace(job.setting, chip=chip), **changes)
 
@@ -208,7 +208,7 @@ def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
     job = request_of(Job("bert-large", None, "a100-80gb", devices=64, batch=64, microbatch=(1,), tensor=(1,)))
     found = list(candidates(job))
-    _, experts = usual_plans(job, as_planned(job, found))
+    _, experts = heuristic_plans(job, as_planned(job, found))
     assert experts is not None
     plan = experts.plan
     assert plan is not None

@@ -7,7 +7,7 @@ import pytest
 
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.layers import layer_costs
-from phaze.evaluate.plan import TOLD, Candidate, Request
+from phaze.evaluate.plan import ALTERNATIVES_SHOWN, Candidate, PlanRequest
 from phaze.evaluate.plan_order import passes_bound, planned, ranks_of
 from phaze.evaluate.request import Job, request_of
 from phaze.values import replace
@@ -20,7 +20,7 @@ MOE = {
 }  # fmt: skip
 
 
-def _random_request(seed: int) -> Request:
+def _random_request(seed: int) -> PlanRequest:
     """A small job with some of all axes, in plenty of memory or hardly any."""
     rng = random.Random(seed)
     family = rng.choice(["gpt", "moe"])
@@ -63,19 +63,21 @@ def _shown(candidate: Candidate) -> tuple[Any, ...]:
     return candidate.rank[1:], degrees
 
 
-def _require_as_exhaustive(request: Request) -> int:
+def _require_as_exhaustive(request: PlanRequest) -> int:
     """The five best are those of all; how many there are."""
     found, every = planned(request), every_choice(request)
     fitting = [own for own in every if own.plan is not None]
     told = [own for own in found.candidates if own.plan is not None]
     assert found.solved <= found.bounded
-    assert len(told) >= min(TOLD, len(fitting))
-    for one, other in zip(told[:TOLD], fitting[:TOLD], strict=True):
+    assert len(told) >= min(ALTERNATIVES_SHOWN, len(fitting))
+    for one, other in zip(told[:ALTERNATIVES_SHOWN], fitting[:ALTERNATIVES_SHOWN], strict=True):
         assert one.rank[0] == pytest.approx(other.rank[0], rel=1e-12)
         assert one.plan is not None and one.plan.lower_bound_s == one.plan.batch_s
     times = [own.rank[0] for own in fitting]
     if times == sorted(set(times)):  # ties may be told in another order of summing
-        assert [_shown(own) for own in told[:TOLD]] == [_shown(own) for own in fitting[:TOLD]]
+        assert [_shown(own) for own in told[:ALTERNATIVES_SHOWN]] == [
+            _shown(own) for own in fitting[:ALTERNATIVES_SHOWN]
+        ]
     if not fitting:
         assert len(found.candidates) == len(every)
     return len(fitting)

@@ -10,10 +10,10 @@ import pytest
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.explain.changed_space import best_of_changed, candidates
-from phaze.explain.deciding import CONSTANTS, changed_answer
 from phaze.explain.flatness import flatness
 from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import Question, best_with, question_of, score_on, with_budget
+from phaze.explain.sensitivity import CONSTANTS, changed_answer
 from phaze.report.explain_sheet import explanation_sections
 from phaze.search.chips import enumerate_space
 from phaze.values import replace

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from phaze.errors import InputError
 from phaze.export.against import against_document
-from phaze.export.launch_run import JobOptions, Launched, read_launch
+from phaze.export.launch_run import Launched, LaunchOptions, read_launch
 from phaze.export.shell import flags_of, words_of
 from tests.cli.test_commands import Phaze
 from tests.export.launching import read_back
@@ -160,14 +160,14 @@ def test_a_file_and_the_command_line_must_agree(tmp_path: Path) -> None:
     path.write_text("--micro-batch-size 1 --global-batch-size 64 --num-layers 12")
     options: dict[str, Any] = {"model": {"model": "llama3-8b"}, "chip": "h100", "devices": 8}
     with pytest.raises(InputError, match="32 layers"):
-        read_launch(str(path), JobOptions(**options), "dgx-h100")
+        read_launch(str(path), LaunchOptions(**options), "dgx-h100")
     path.write_text("--micro-batch-size 1 --global-batch-size 64 --tensor-model-parallel-size 3")
     with pytest.raises(InputError, match="multiple"):
-        read_launch(str(path), JobOptions(**options), "dgx-h100")
+        read_launch(str(path), LaunchOptions(**options), "dgx-h100")
     path.write_text("--micro-batch-size 1 --global-batch-size 64")
     with pytest.raises(InputError, match="64"):
-        read_launch(str(path), JobOptions(**options, batch=32), "dgx-h100")
-    launched = read_launch(str(path), JobOptions(**options), "dgx-h100")
+        read_launch(str(path), LaunchOptions(**options, batch=32), "dgx-h100")
+    launched = read_launch(str(path), LaunchOptions(**options), "dgx-h100")
     assert launched.run["plan"]["data"] == 8
 
 
@@ -175,7 +175,7 @@ def test_a_file_without_the_flags_of_a_batch_is_none(tmp_path: Path) -> None:
     path = tmp_path / "launch.sh"
     path.write_text("--lr 1")
     with pytest.raises(InputError, match="neither --micro-batch-size nor --global-batch-size; give a shell file with"):
-        read_launch(str(path), JobOptions({}), None)
+        read_launch(str(path), LaunchOptions({}), None)
 
 
 def test_a_contradicted_run_is_refused(phaze: Phaze, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_an_exported_plan_read_back_is_priced_as_it_was(
     document = answer(phaze, *job, *SMALL)
     plan.write_text(json.dumps(document))
     flags.write_text(phaze("export", plan, "--to", "megatron").out)
-    options = JobOptions({"model": job[1]}, "h100", devices=16)
+    options = LaunchOptions({"model": job[1]}, "h100", devices=16)
     launched = read_launch(str(flags), options, "dgx-h100")
     assert launched.run["plan"][read[0]] == document[read[0]] == read[1]
     again = against_document(launched, document, "calibrated")

@@ -9,7 +9,7 @@ import pytest
 from phaze.pipeline.families import DUALPIPE_V, GPIPE, ICML24, ONE_F_ONE_B, ZB_H1, interleaved, zb_interleaved
 from phaze.pipeline.family import Family
 from phaze.placement.answer import document_of
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_plan
 from tests.formulas.stated import DOCS, cells, evaluate
 from tests.placement.placement_cases import mixed_problem, random_cluster_problem, random_icml24_problem, split_problem
@@ -42,7 +42,7 @@ def test_a_family_counts_paces_and_stages_as_its_row_says(row: str, family: Fami
                 assert evaluate(filled, parts) == pytest.approx(greatest)
 
 
-def _plans(problems: list[Problem]) -> list[tuple[Problem, dict[str, Any]]]:
+def _plans(problems: list[PlacementProblem]) -> list[tuple[PlacementProblem, dict[str, Any]]]:
     found = [(problem, fastest_plan(problem)) for problem in problems]
     return [(problem, dict(document_of(plan))) for problem, plan in found if plan is not None]
 

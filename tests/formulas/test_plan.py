@@ -8,8 +8,8 @@ import pytest
 from phaze import api
 from phaze.cost.chip_set import chip_set
 from phaze.cost.offload import HOST_SHARE, exposed_copies_s
+from phaze.evaluate.layer_passes import RuledLayer, ruled_layers
 from phaze.evaluate.layer_table import LayerTable, layer_table
-from phaze.evaluate.layer_times import RuledLayer, ruled_layers
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.ruled_pass import RuledPass, work_times
 from phaze.graph.supply.point import Rank

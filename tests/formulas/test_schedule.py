@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from phaze.evaluate.pass_units import in_pieces
+from phaze.evaluate.schedule_operators import in_pieces
 from phaze.schedule.bounds import cheap_bounds
 from phaze.schedule.order import contract, series
-from phaze.schedule.part import Part, part_of
-from phaze.schedule.problem import Problem
+from phaze.schedule.part import Component, part_of
+from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.solve import solve
 from tests.formulas.stated import between, evaluate
 from tests.schedule.cases import random_problem, ruled_problem
@@ -22,7 +22,7 @@ def test_a_collective_in_pieces_takes_what_the_page_says() -> None:
         assert stated == pytest.approx(float(in_pieces(np.array([c]), np.array([p]), n)[0]))
 
 
-def _spread_s(problem: Problem) -> float:
+def _spread_s(problem: ScheduleProblem) -> float:
     """The sum of P, operators that are free left out."""
     return sum(op.all_cores_s for op in problem.operators if op.one_core_s > 0 and op.all_cores_s > 0)
 
@@ -59,7 +59,7 @@ def test_optima_only_fall_from_rule_to_rule() -> None:
     assert fallen > 3
 
 
-def _under(seed: int, rules: str) -> Problem:
+def _under(seed: int, rules: str) -> ScheduleProblem:
     """The same operators under other rules."""
     plain = ruled_problem(seed, 6, "icml24")
     operators = tuple(replace(op, network=False, hbm_s=0.0) for op in plain.operators)
@@ -92,7 +92,7 @@ def test_load_and_critical_path_are_the_credits_of_the_page() -> None:
     assert seen > 10
 
 
-def _topological(part: Part) -> list[int]:
+def _topological(part: Component) -> list[int]:
     """Operators after all above them: a longest path is as long from either end."""
     done: list[int] = []
     while len(done) < len(part):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from phaze.graph import opset, store
 from phaze.graph.fuse import Rule, contract, fuse, fuse_graph, rules
-from phaze.graph.fuse.partition import Partition, bits
+from phaze.graph.fuse.partition import FusionPartition, bits
 from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import Access, Model, Operator, OperatorGraph
 from tests.graph.made import graph, graphs, models, operator
@@ -194,7 +194,7 @@ def test_slices_of_one_tensor_are_read_as_a_whole() -> None:
 
 def paths(found: OperatorGraph) -> set[tuple[int, int]]:
     """Pairs of members (before fusion) whose operators are connected, or are one."""
-    partition = Partition.of(found)
+    partition = FusionPartition.of(found)
     names = [[part.id for part in contract.leaves(op)] for op in found.operators]
     pairs = {(a, b) for own in names for a in own for b in own}
     for i, below in enumerate(partition.below):
@@ -275,7 +275,7 @@ def test_changed_work_would_be_noticed() -> None:
         with pytest.raises(AssertionError):
             contract.check_conserved(before, wrong)
     with pytest.raises(ValueError, match="cycle"):
-        partition = Partition.of(
+        partition = FusionPartition.of(
             graph([operator(0, "add", [0], [10]), operator(1, "add", [10], [11]), operator(2, "add", [10, 11], [12])])
         )
         partition.merge(0, 2)

@@ -10,7 +10,7 @@ from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.structure import StageCut
 
 
@@ -31,7 +31,7 @@ def _cuts(graph: LayerGraph, left: frozenset[int]) -> Iterator[list[tuple[int, .
                 yield [tuple(graph.layers[i].id for i in sorted(stage)), *rest]
 
 
-def _families(problem: Problem, blocks: list[int], rounds: int) -> Iterator[Family]:
+def _families(problem: PlacementProblem, blocks: list[int], rounds: int) -> Iterator[Family]:
     """The families that a cut with so many blocks a stage allows, by their definition."""
     for family in problem.rules.families:
         even = all(count > 0 and count % family.chunks == 0 for count in blocks)
@@ -43,18 +43,18 @@ def _families(problem: Problem, blocks: list[int], rounds: int) -> Iterator[Fami
             yield family
 
 
-def _devices(problem: Problem, graph: LayerGraph, layers: tuple[int, ...]) -> int:
+def _devices(problem: PlacementProblem, graph: LayerGraph, layers: tuple[int, ...]) -> int:
     split = any(layer.sharded for layer in graph.layers if layer.id in layers)
     return graph.width if split or not problem.rules.unsplit_stages else 1
 
 
-def every_plan(problem: Problem, simulated: bool = False) -> Iterator[Plan]:
+def every_plan(problem: PlacementProblem, simulated: bool = False) -> Iterator[Plan]:
     """Every plan there is, fitting or not, priced."""
     for plan, _ in every_family_plan(problem, simulated):
         yield plan
 
 
-def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tuple[Plan, str]]:
+def every_family_plan(problem: PlacementProblem, simulated: bool = False) -> Iterator[tuple[Plan, str]]:
     """The same with the name of each plan's family."""
     prices = RingPrices(problem.cluster)
     for graph, extras in zip(problem.graphs, problem.extras, strict=True):
@@ -75,6 +75,6 @@ def every_family_plan(problem: Problem, simulated: bool = False) -> Iterator[tup
                     yield price(problem, shape, cuts, prices, simulated), family.name
 
 
-def brute_force(problem: Problem) -> float:
+def brute_force(problem: PlacementProblem) -> float:
     """The least batch time over every plan that fits; infinite if none does."""
     return min((plan.batch_s for plan in every_plan(problem) if fits(problem, plan)), default=float("inf"))

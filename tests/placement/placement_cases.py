@@ -19,8 +19,8 @@ from phaze.pipeline.families import (
     interleaved,
     zb_interleaved,
 )
-from phaze.placement.layers import Layer, layer_graph
-from phaze.placement.problem import Extra, LayerMode, Problem
+from phaze.placement.layers import PlacedLayer, layer_graph
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeOption
 from phaze.placement.profile import problem_of
 from phaze.placement.rules import Rules
 from phaze.placement.settings import icml24_problem
@@ -39,7 +39,7 @@ class Published:
     published_cpp_s: float
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> PlacementProblem:
         return problem_of(self.profile, self.name)
 
 
@@ -77,7 +77,7 @@ def random_edges(rng: random.Random, n: int, chain: bool) -> list[tuple[int, int
     return edges
 
 
-def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> Problem:
+def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> PlacementProblem:
     """A small problem: skip edges or branches, odd numbers of devices and microbatches, memory that may be short."""
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
@@ -94,7 +94,7 @@ def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> Probl
         layers = []
         for id_, row, k in zip(names, rows, share, strict=True):
             f, b, w, a = (v / k if whole else v / k * rng.uniform(0.9, 1.1) for v in row)
-            layers.append(Layer(id_, f, b, w, a, k > 1))
+            layers.append(PlacedLayer(id_, f, b, w, a, k > 1))
         graphs.append(layer_graph(width, layers, edges))
     return icml24_problem(
         graphs,
@@ -114,7 +114,7 @@ def _random_cluster(rng: random.Random) -> Cluster:
     return cluster_of("random", "random", levels)
 
 
-def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float) -> Extra:
+def _extra(rng: random.Random, layer: PlacedLayer, tied: str | None, tied_bytes: float) -> Extra:
     selective = rng.random() < 0.6
     return Extra(
         selective_bytes=layer.activation_bytes * rng.uniform(0, 0.8) if selective else None,
@@ -128,7 +128,7 @@ def _extra(rng: random.Random, layer: Layer, tied: str | None, tied_bytes: float
     )
 
 
-def with_modes(problem: Problem, seed: int) -> Problem:
+def with_modes(problem: PlacementProblem, seed: int) -> PlacementProblem:
     """Some problems with one or two modes of recompute between selective and full; bytes, live bytes and seconds are
     drawn apart, as of parts that are dropped or of every second block."""
     rng = random.Random(seed)
@@ -136,10 +136,10 @@ def with_modes(problem: Problem, seed: int) -> Problem:
     if not names or problem.rules.plain_layers:
         return problem
 
-    def kept(layer: Layer) -> tuple[LayerMode, ...]:
+    def kept(layer: PlacedLayer) -> tuple[RecomputeOption, ...]:
         shares = sorted((rng.random() for _ in names), reverse=True)
         return tuple(
-            LayerMode(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
+            RecomputeOption(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
             for name, share, a in zip(names, shares, (layer.activation_bytes,) * len(names), strict=True)
         )
 
@@ -152,12 +152,12 @@ def with_modes(problem: Problem, seed: int) -> Problem:
     return replace(problem, extras=extras, recompute=recompute, rules=replace(problem.rules, modes=modes))
 
 
-def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> Problem:
+def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> PlacementProblem:
     """A small problem on a network of levels: 1F1B or GPipe, ZeRO, tied layers, modes of recompute."""
     return with_modes(_random_cluster_problem(seed, chain, most_layers), seed)
 
 
-def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Problem:
+def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> PlacementProblem:
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
     edges = random_edges(rng, n, chain)
@@ -169,7 +169,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Problem
     for width in sorted(rng.sample([1, 2, 3], rng.randint(1, 2))):
         noise = rng.uniform(0.8, 1.2)
         layers = [
-            Layer(i, f / width * noise, b / width * noise, w / width, a / width, width > 1)
+            PlacedLayer(i, f / width * noise, b / width * noise, w / width, a / width, width > 1)
             for i, (f, b, w, a) in enumerate(rows)
         ]
         graph = layer_graph(width, layers, edges)
@@ -180,7 +180,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Problem
                 for layer in graph.layers
             )
         )
-    return Problem(
+    return PlacementProblem(
         rules=Rules("cluster", rng.choice([(ONE_F_ONE_B,), (ONE_F_ONE_B,), (GPIPE,)]), hidden=rng.choice([0, 0.5, 1])),
         devices=rng.randint(1, 8),
         hbm_bytes=float(rng.choice([40, 80, 160, 320, 2000])),
@@ -198,7 +198,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Problem
     )
 
 
-def _with_blocks(problem: Problem, seed: int) -> Problem:
+def _with_blocks(problem: PlacementProblem, seed: int) -> PlacementProblem:
     """The problem with some layers marked as blocks, the same at every width."""
     rng = random.Random(seed)
     ids = {layer.id for layer in problem.graphs[0].layers if rng.random() < 0.8}
@@ -209,7 +209,7 @@ def _with_blocks(problem: Problem, seed: int) -> Problem:
     return replace(problem, extras=extras)
 
 
-def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
     """A small problem with rules that no setting has: any family, stage rule, end, unsplit stages, headroom."""
     rng = random.Random(seed + 7)
     problem = random_cluster_problem(seed, chain, most_layers)
@@ -249,7 +249,7 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
 SPLITS = (ZB_H1, zb_interleaved(2), zb_interleaved(3), ZB_V, DUALPIPE_V)
 
 
-def split_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+def split_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
     """A small problem of mixed rules whose families split the backward pass, with long and short weight gradients."""
     rng = random.Random(seed + 13)
     problem = mixed_problem(seed, chain, most_layers)
@@ -271,7 +271,7 @@ def split_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
     )
 
 
-def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
     """A small problem in which ranks share sequences and experts."""
     rng = random.Random(seed + 11)
     problem = random_cluster_problem(seed, chain, most_layers)
@@ -293,7 +293,7 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
     return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
 
 
-def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
+def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
     """A small problem in which some of the ranks share out state, gathers run a layer ahead, and what is sent of
     weights and gradients is of any width."""
     rng = random.Random(seed + 13)
@@ -313,12 +313,12 @@ def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> Problem:
     return _with_blocks(changed, seed)
 
 
-def shared_experts() -> Problem:
+def shared_experts() -> PlacementProblem:
     """A chain of blocks with experts on two levels: ranks that share sequences, experts shared out over replicas."""
-    rows = [Layer(i, 1.0, 2.0, 8.0, 2.0, True, 6.0) for i in range(4)]
+    rows = [PlacedLayer(i, 1.0, 2.0, 8.0, 2.0, True, 6.0) for i in range(4)]
     graph = layer_graph(2, rows, [(i, i + 1, 0.5) for i in range(3)])
     levels = (switch_level("node", 4, 8.0, 0.01), switch_level("net", 4, 2.0, 0.02))
-    return Problem(
+    return PlacementProblem(
         rules=Rules("cluster", (ONE_F_ONE_B,)),
         devices=16,
         hbm_bytes=160.0,
@@ -335,12 +335,12 @@ def shared_experts() -> Problem:
     )
 
 
-def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:
+def interleaving_problem(seed: int, start_s: float = 0.05) -> PlacementProblem:
     """A chain of equal blocks of which two fit on a device, and few microbatches: chunks pay."""
-    rows = [Layer(i, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False) for i in range(4)]
+    rows = [PlacedLayer(i, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False) for i in range(4)]
     graph = layer_graph(1, rows, [(i, i + 1, 0.5) for i in range(3)])
     levels = (switch_level("node", 2, 8.0, 0.01), switch_level("net", 2, 2.0, 0.02))
-    return Problem(
+    return PlacementProblem(
         rules=Rules("cluster", (ONE_F_ONE_B, interleaved(2)), piece_start_s=start_s),
         devices=2 + 2 * (seed % 2),
         hbm_bytes=90.0 + 10 * (seed % 3),
@@ -354,7 +354,7 @@ def interleaving_problem(seed: int, start_s: float = 0.05) -> Problem:
     )
 
 
-def unequal_chain(layers: int, devices: int, widths: tuple[int, ...]) -> Problem:
+def unequal_chain(layers: int, devices: int, widths: tuple[int, ...]) -> PlacementProblem:
     """A long chain of layers that all differ, the outer two at each end not sharded."""
     rng = random.Random(0)
     rows = [(rng.uniform(1e-3, 3e-3), rng.uniform(1e6, 1e8), rng.uniform(1e6, 1e8)) for _ in range(layers)]
@@ -363,7 +363,7 @@ def unequal_chain(layers: int, devices: int, widths: tuple[int, ...]) -> Problem
         split = [width > 1 and 2 <= i < layers - 2 for i in range(layers)]
         share = [width if s else 1 for s in split]
         placed = [
-            Layer(i, row[0] / share[i], 2 * row[0] / share[i], row[1] / share[i], row[2] / share[i], split[i])
+            PlacedLayer(i, row[0] / share[i], 2 * row[0] / share[i], row[1] / share[i], row[2] / share[i], split[i])
             for i, row in enumerate(rows)
         ]
         graphs.append(layer_graph(width, placed, [(i, i + 1, 1e6) for i in range(layers - 1)]))

@@ -10,7 +10,7 @@ import pytest
 from phaze.placement.answer import document_of
 from phaze.placement.frozen import Frozen
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 from tests.check.documents import objections
@@ -23,7 +23,7 @@ from tests.placement.placement_cases import (
 )
 from tests.placement.test_solve import require_fastest
 
-MADE: dict[str, Callable[[int, bool], Problem]] = {
+MADE: dict[str, Callable[[int, bool], PlacementProblem]] = {
     "mixed rules": mixed_problem,
     "experts and sequences shared": sharing_problem,
     "state shared by some ranks": hybrid_problem,
@@ -31,7 +31,7 @@ MADE: dict[str, Callable[[int, bool], Problem]] = {
 }
 
 
-def with_frozen_weights(problem: Problem, seed: int) -> Problem:
+def with_frozen_weights(problem: PlacementProblem, seed: int) -> PlacementProblem:
     """The problem with weights that are not trained in some layers, experts among them, and shared ones."""
     rng = random.Random(seed)
     ids = sorted(layer.id for layer in problem.graphs[0].layers)

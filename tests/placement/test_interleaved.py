@@ -15,7 +15,7 @@ from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.simulate import timeline
 from phaze.placement.structure import StageCut
 from tests.check.documents import objections
@@ -23,7 +23,7 @@ from tests.check.test_plan_fields import require_every_field_checked
 from tests.placement.placement_cases import random_cluster_problem
 
 
-def random_plan(seed: int) -> tuple[Problem, Plan]:
+def random_plan(seed: int) -> tuple[PlacementProblem, Plan]:
     """A plan with chunks of a small chain, fitting or not."""
     rng = random.Random(seed)
     problem = random_cluster_problem(seed, chain=True)

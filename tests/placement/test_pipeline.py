@@ -14,12 +14,12 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.hardware.stack import Optimizer
 from phaze.pipeline.families import GPIPE, ONE_F_ONE_B
-from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.layers import PlacedLayer, layer_graph
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, Problem, RecomputeChoice
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
 from phaze.placement.rules import Mode, Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.simulate import timeline
@@ -33,16 +33,18 @@ SEEDS = st.integers(0, 10**6)
 Cuts = Sequence[tuple[tuple[int, ...], Mode]]
 
 
-def priced(problem: Problem, tensor: int, data: int, cuts: Cuts) -> Plan:
+def priced(problem: PlacementProblem, tensor: int, data: int, cuts: Cuts) -> Plan:
     shape = Shape(tensor, len(cuts), data, problem.rules.orders[0])
     return price(problem, shape, [StageCut(*cut) for cut in cuts], RingPrices(problem.cluster))
 
 
-def flat(recompute: RecomputeChoice = "none", optimizer: Optimizer = "sgd", hbm_bytes: float = 1000.0) -> Problem:
+def flat(
+    recompute: RecomputeChoice = "none", optimizer: Optimizer = "sgd", hbm_bytes: float = 1000.0
+) -> PlacementProblem:
     layers = [
-        Layer(0, 1.0, 2.0, 10.0, 3.0, False),
-        Layer(1, 4.0, 5.0, 20.0, 7.0, True),
-        Layer(2, 2.0, 1.0, 30.0, 4.0, True),
+        PlacedLayer(0, 1.0, 2.0, 10.0, 3.0, False),
+        PlacedLayer(1, 4.0, 5.0, 20.0, 7.0, True),
+        PlacedLayer(2, 2.0, 1.0, 30.0, 4.0, True),
     ]
     graph = layer_graph(2, layers, [(0, 1, 6.0), (1, 2, 2.0), (0, 2, 40.0)])
     return icml24_problem(
@@ -121,15 +123,15 @@ def test_chunks_that_no_family_has_are_refused() -> None:
         price(problem, Shape(1, 1, 1, "pipeline", 2), [StageCut(tuple(range(4)), "none")], RingPrices(problem.cluster))
 
 
-def levelled(zero: int = 0) -> Problem:
+def levelled(zero: int = 0) -> PlacementProblem:
     """Three layers on two levels, the outer two of which share parameters."""
     layers = [
-        Layer(0, 1.0, 2.0, 20.0, 8.0, False),
-        Layer(1, 4.0, 5.0, 40.0, 6.0, True),
-        Layer(2, 2.0, 1.0, 20.0, 4.0, True),
+        PlacedLayer(0, 1.0, 2.0, 20.0, 8.0, False),
+        PlacedLayer(1, 4.0, 5.0, 40.0, 6.0, True),
+        PlacedLayer(2, 2.0, 1.0, 20.0, 4.0, True),
     ]
     graph = layer_graph(2, layers, [(0, 1, 6.0), (1, 2, 2.0), (0, 2, 8.0)])
-    return Problem(
+    return PlacementProblem(
         rules=Rules("cluster", (ONE_F_ONE_B,), hidden=0.25),
         devices=32,
         hbm_bytes=1000.0,
@@ -241,7 +243,7 @@ def test_the_simulation_never_takes_longer_than_the_formula_of_icml24(seed: int,
 
 
 def test_events_meet_the_formula_when_stages_take_equal_time() -> None:
-    layers = [Layer(i, 1.0, 2.0, 2.0, 2.0, False) for i in range(4)]
+    layers = [PlacedLayer(i, 1.0, 2.0, 2.0, 2.0, False) for i in range(4)]
     graph = layer_graph(1, layers, [(i, i + 1, 0.0) for i in range(3)])
     problem = replace(levelled(), graphs=(graph,), extras=((Extra(),) * 4,))
     plan = priced(problem, 1, 3, [((i,), "none") for i in range(4)])

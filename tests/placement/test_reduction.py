@@ -9,13 +9,13 @@ import pytest
 from phaze.placement.batch_end import least_synchronisation_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.sharing import REPLICAS
 from tests.cost.test_synchronisation import walked_s
 from tests.placement.placement_cases import mixed_problem
 
 
-def _blocks(seed: int, backward_s: float) -> Problem:
+def _blocks(seed: int, backward_s: float) -> PlacementProblem:
     """A problem whose layers are equal blocks, reduced layer by layer."""
     problem = mixed_problem(seed, chain=True)
     rules = replace(problem.rules, reduction="layers", link_bytes_per_s=None, stage="layers")

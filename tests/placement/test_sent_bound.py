@@ -14,7 +14,7 @@ from phaze.placement.pipeline import fits
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import prepared
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shapes import WidthCase, cases_of, least_end
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
@@ -22,7 +22,7 @@ from tests.placement.brute_force import every_plan
 from tests.placement.placement_cases import hybrid_problem, mixed_problem, sharing_problem, split_problem
 from tests.placement.test_transfers import chain, equal_cut, levels_of
 
-Random = Callable[[int, bool, int], Problem]
+Random = Callable[[int, bool, int], PlacementProblem]
 KINDS: dict[str, Random] = {
     "mixed": mixed_problem,
     "split": split_problem,
@@ -31,7 +31,7 @@ KINDS: dict[str, Random] = {
 }
 
 
-def slowed(problem: Problem, seed: int) -> Problem:
+def slowed(problem: PlacementProblem, seed: int) -> PlacementProblem:
     """The problem with one level slower and farther than it was."""
     rng, levels = random.Random(seed), list(problem.cluster.levels)
     level = rng.randrange(len(levels))
@@ -44,7 +44,7 @@ def slowed(problem: Problem, seed: int) -> Problem:
     return replace(problem, cluster=replace(problem.cluster, levels=tuple(levels)))
 
 
-def cases(problem: Problem) -> dict[tuple[int, str | None, int], WidthCase]:
+def cases(problem: PlacementProblem) -> dict[tuple[int, str | None, int], WidthCase]:
     """The cases of a problem of which some stage fits, by width, family and chunks."""
     prices = RingPrices(problem.cluster)
     widths = [prepared(problem, *pair, prices) for pair in zip(problem.graphs, problem.extras, strict=True)]

@@ -6,21 +6,21 @@ from dataclasses import replace
 import pytest
 
 from phaze.placement.answer import document_of, place
-from phaze.placement.layers import Layer, LayerGraph, layer_graph
+from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.settings import icml24_problem
 from phaze.placement.shortage import Shortage, shortage_of, wider
 from phaze.placement.solve import fastest_plan
 from tests.placement.brute_force import every_plan
 from tests.placement.placement_cases import mixed_problem, published, random_cluster_problem, random_icml24_problem
 
-KINDS: tuple[tuple[Callable[[int, bool, int], Problem], int], ...] = (
+KINDS: tuple[tuple[Callable[[int, bool, int], PlacementProblem], int], ...] = (
     (random_icml24_problem, 100),
     (random_cluster_problem, 200),
     (mixed_problem, 110),
 )
-Short = list[tuple[Problem, Shortage]]
+Short = list[tuple[PlacementProblem, Shortage]]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def short() -> Short:
     return [(problem, answer) for problem, answer in answers if isinstance(answer, Shortage)]
 
 
-def _plain(graph: LayerGraph, devices: int, hbm_bytes: float) -> Problem:
+def _plain(graph: LayerGraph, devices: int, hbm_bytes: float) -> PlacementProblem:
     return icml24_problem(
         (graph,),
         devices=devices,
@@ -104,7 +104,7 @@ def test_terms_sum_to_what_is_needed() -> None:
 
 
 def test_a_width_beyond_the_devices_is_a_shortage_of_devices() -> None:
-    graph = layer_graph(8, [Layer(0, 1.0, 1.0, 1.0, 1.0, True)], [])
+    graph = layer_graph(8, [PlacedLayer(0, 1.0, 1.0, 1.0, 1.0, True)], [])
     found = place(_plain(graph, 4, 1e9))
     assert isinstance(found, Shortage)
     assert found.levers.devices == 8
@@ -114,7 +114,7 @@ def test_a_width_beyond_the_devices_is_a_shortage_of_devices() -> None:
 
 
 def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
-    layers = [Layer(i, 1.0, 1.0, 8.0, 64.0, True) for i in range(2)]
+    layers = [PlacedLayer(i, 1.0, 1.0, 8.0, 64.0, True) for i in range(2)]
     problem = _plain(layer_graph(2, layers, [(0, 1, 1.0)]), 8, 20.0)
     found = place(problem)
     assert isinstance(found, Shortage)
@@ -128,7 +128,7 @@ def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
 
 @pytest.mark.parametrize("hbm_bytes", [1.0, 2.0, 3.0, 5.0])
 def test_the_width_that_would_do_is_the_first_power_of_two_that_fits(hbm_bytes: float) -> None:
-    layers = [Layer(i, 1.0, 2.0, 4.0, 4.0, True) for i in range(3)]
+    layers = [PlacedLayer(i, 1.0, 2.0, 4.0, 4.0, True) for i in range(3)]
     graph = layer_graph(2, layers, [(0, 1, 0.5), (1, 2, 0.5)])
     problem = _plain(graph, 64, hbm_bytes)
     assert fastest_plan(problem) is None

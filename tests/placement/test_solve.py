@@ -11,10 +11,10 @@ from phaze.errors import InputError
 from phaze.pipeline.families import GPIPE, ONE_F_ONE_B
 from phaze.placement import bottleneck_solver
 from phaze.placement.answer import document_of, place
-from phaze.placement.layers import Layer, LayerGraph, layer_graph
+from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.profile import problem_of
 from phaze.placement.settings import icml24_problem
 from phaze.placement.solve import OpenPlacement, fastest_at, fastest_plan
@@ -34,17 +34,17 @@ from tests.placement.placement_cases import (
 
 CASES = published()
 SEEDS = st.integers(0, 10**6)
-Random = Callable[[int, bool, int], Problem]
+Random = Callable[[int, bool, int], PlacementProblem]
 SETTINGS: dict[str, Random] = {"icml24": random_icml24_problem, "cluster": random_cluster_problem}
 EVERY: dict[str, Random] = {**SETTINGS, "mixed": mixed_problem}
 
 
-def batch_s(problem: Problem, below_s: float = float("inf")) -> float:
+def batch_s(problem: PlacementProblem, below_s: float = float("inf")) -> float:
     plan = fastest_plan(problem, below_s=below_s)
     return float("inf") if plan is None else plan.batch_s
 
 
-def plain(graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int = 8) -> Problem:
+def plain(graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int = 8) -> PlacementProblem:
     return icml24_problem(
         (graph,),
         devices=devices,
@@ -56,7 +56,7 @@ def plain(graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int =
     )
 
 
-def require_fastest(problem: Problem) -> Plan | None:
+def require_fastest(problem: PlacementProblem) -> Plan | None:
     """The solver's plan takes as long as the fastest of all, is its own bound, and passes its check."""
     plan = fastest_plan(problem)
     assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
@@ -254,14 +254,14 @@ def test_two_runs_give_the_same_bytes_whatever_the_order_of_the_file() -> None:
 
 
 def test_one_layer_on_one_device() -> None:
-    graph = layer_graph(1, [Layer(7, 1.0, 2.0, 10.0, 5.0, False)], [])
+    graph = layer_graph(1, [PlacedLayer(7, 1.0, 2.0, 10.0, 5.0, False)], [])
     plan = place(plain(graph, 1, 25.0, 3))
     assert isinstance(plan, Plan)
     assert (plan.batch_s, plan.simulated_s, plan.data) == (9.0, 9.0, 1)
 
 
 def test_memory_that_is_exactly_enough_is_enough() -> None:
-    layers = [Layer(i, 1.0, 1.0, 0.1, 0.2, False) for i in range(3)]
+    layers = [PlacedLayer(i, 1.0, 1.0, 0.1, 0.2, False) for i in range(3)]
     graph = layer_graph(1, layers, [(0, 1, 0.0), (1, 2, 0.0)])
     exact = 2 * (0.1 + 0.1 + 0.1) + (0.2 + 0.2 + 0.2)
     assert fastest_plan(plain(graph, 1, exact, 1)) is not None
@@ -269,27 +269,27 @@ def test_memory_that_is_exactly_enough_is_enough() -> None:
 
 
 def test_layers_that_take_no_time_are_placed() -> None:
-    graph = layer_graph(2, [Layer(i, 0.0, 0.0, 1.0, 1.0, True) for i in range(4)], [(0, 1, 1.0), (0, 2, 1.0)])
+    graph = layer_graph(2, [PlacedLayer(i, 0.0, 0.0, 1.0, 1.0, True) for i in range(4)], [(0, 1, 1.0), (0, 2, 1.0)])
     plan = fastest_plan(plain(graph, 4, 100.0, 4))
     assert plan is not None
     assert plan.batch_s == 0
 
 
 def test_a_graph_that_branches_too_widely_is_refused_with_the_count() -> None:
-    graph = layer_graph(1, [Layer(i, 1.0, 1.0, 1.0, 1.0, False) for i in range(40)], [])
+    graph = layer_graph(1, [PlacedLayer(i, 1.0, 1.0, 1.0, 1.0, False) for i in range(40)], [])
     with pytest.raises(InputError, match=r"widths\.1\.edges: .*more than 100,000 sets.*merge layers"):
         fastest_plan(plain(graph, 8, 1e9))
 
 
 def test_an_antichain_of_fourteen_layers_is_solved() -> None:
-    graph = layer_graph(1, [Layer(i, float(i + 1), 1.0, 1.0, 1.0, False) for i in range(14)], [])
+    graph = layer_graph(1, [PlacedLayer(i, float(i + 1), 1.0, 1.0, 1.0, False) for i in range(14)], [])
     plan = fastest_plan(plain(graph, 7, 1e9, 1000))
     assert plan is not None
     assert plan.batch_s == pytest.approx(1000 / 7 * 119, rel=0.05)
 
 
 def test_a_table_that_no_ordinary_computer_holds_is_refused() -> None:
-    layers = [Layer(i, 1.0, 1.0, 1.0, 1.0, i % 2 == 0) for i in range(800)]
+    layers = [PlacedLayer(i, 1.0, 1.0, 1.0, 1.0, i % 2 == 0) for i in range(800)]
     graph = layer_graph(8, layers, [(i, i + 1, 1.0) for i in range(799)])
     with pytest.raises(InputError, match=r"widths\.8: 801 places to cut .* GiB; merge layers"):
         fastest_plan(plain(graph, 10_000, 100.0))

@@ -18,11 +18,11 @@ from phaze.pipeline.families import DUALPIPE_V, ONE_F_ONE_B, SPLIT_FAMILIES, ZB_
 from phaze.pipeline.family import Family
 from phaze.pipeline.replica import NO_ROOM
 from phaze.placement.answer import document_of
-from phaze.placement.layers import Layer
+from phaze.placement.layers import PlacedLayer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan
 from phaze.placement.structure import StageCut
@@ -48,7 +48,7 @@ def ended_s(family: Family, passes: list[tuple[float, float, float]], rounds: in
     return float(compiled_events(np.array(passes).T.copy(), nothing, lists, rounds, family.chunks, NO_ROOM))
 
 
-def require_fastest(problem: Problem) -> str | None:
+def require_fastest(problem: PlacementProblem) -> str | None:
     plan = fastest_plan(problem)
     assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
     if plan is None:
@@ -140,9 +140,9 @@ def test_zero_bubble_saves_a_part_of_the_bubble_of_1f1b_and_v_more() -> None:
     assert bubbles == pytest.approx([1.0, 0.5, 0.5, 1.0])
 
 
-def chain_of(family: Family, blocks: int = 4) -> Problem:
+def chain_of(family: Family, blocks: int = 4) -> PlacementProblem:
     problem = split_problem(3, True, 4)
-    layers = tuple(Layer(i, 1.0, 2.0, 1.0, 1.0, False, weight_s=0.9) for i in range(blocks))
+    layers = tuple(PlacedLayer(i, 1.0, 2.0, 1.0, 1.0, False, weight_s=0.9) for i in range(blocks))
     graph = replace(problem.graphs[0], width=1, layers=layers, edges=())
     extras = tuple(replace(problem.extras[0][0], tied=None, tied_bytes=0.0, block=True, more=()) for _ in layers)
     rules = replace(problem.rules, families=(family,), stage="layers", orders=("pipeline",), unsplit_stages=False)

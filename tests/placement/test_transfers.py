@@ -20,12 +20,12 @@ from phaze.pipeline.families import DUALPIPE_V, GPIPE, ONE_F_ONE_B, ZB_H1, ZB_V,
 from phaze.pipeline.family import Family
 from phaze.pipeline.replica import NO_ROOM, StageSeconds, last_event_s
 from phaze.placement.answer import document_of
-from phaze.placement.layers import Layer, layer_graph
+from phaze.placement.layers import PlacedLayer, layer_graph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
 from phaze.placement.solve import fastest_plan
@@ -42,13 +42,13 @@ SHARES = (0.001, 0.1, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 10.0)
 RATIOS = (0.5, 1.0, 2.0, 3.0)
 
 
-def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> Problem:
+def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> PlacementProblem:
     """Blocks in a row with transfers of 64 bytes between them, on a network of levels, under any family."""
     rng = random.Random(seed)
     forward_s, backward_s, weight = rng.choice([0.5, 1.0]), rng.choice([0.5, 1.0, 2.0]), rng.choice([0.2, 0.5])
-    rows = [Layer(i, forward_s, backward_s, 2.0, 1.0, False, weight_s=weight * backward_s) for i in range(blocks)]
+    rows = [PlacedLayer(i, forward_s, backward_s, 2.0, 1.0, False, weight_s=weight * backward_s) for i in range(blocks)]
     devices = int(np.prod([level.size for level in levels]))
-    return Problem(
+    return PlacementProblem(
         rules=Rules("cluster", FAMILIES, piece_start_s=rng.choice([0.0, 0.01])),
         devices=devices,
         hbm_bytes=1e6,
@@ -69,7 +69,7 @@ def levels_of(node: float, rack: float, site: float, latency_s: float = 0.0) -> 
     )
 
 
-def equal_cut(problem: Problem, family: Family, stages: int, data: int, order: str = "pipeline") -> Plan:
+def equal_cut(problem: PlacementProblem, family: Family, stages: int, data: int, order: str = "pipeline") -> Plan:
     """The plan of equal stages."""
     per, rows = len(problem.graphs[0].layers) // stages, problem.graphs[0].layers
     cuts = [StageCut(tuple(la.id for la in rows[i * per : (i + 1) * per]), "none") for i in range(stages)]

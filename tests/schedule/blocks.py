@@ -9,7 +9,7 @@ rate.
 
 from dataclasses import dataclass
 
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 
 S, H, HEADS, D, MLP = 4096, 4096, 32, 128, 11008
@@ -34,11 +34,11 @@ class Writer:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.operators: list[Operator] = []
+        self.operators: list[ScheduledOperator] = []
         self.edges: list[tuple[int, int]] = []
         self.place: dict[str, int] = {}
 
-    def _add(self, operator: Operator, after: tuple[str, ...]) -> None:
+    def _add(self, operator: ScheduledOperator, after: tuple[str, ...]) -> None:
         self.place[operator.id] = len(self.operators)
         self.edges += [(self.place[name], len(self.operators)) for name in after]
         self.operators.append(operator)
@@ -49,28 +49,30 @@ class Writer:
         compute = batch * m * n * k / chip.rows**2 / chip.clock_hz
         memory = 2 * batch * (m * k + k * n + m * n) / chip.hbm_bytes_per_s
         all_cores = max(compute / chip.tensor_cores, memory)
-        self._add(Operator(name, "tensor", max(compute, memory), all_cores), after)
+        self._add(ScheduledOperator(name, "tensor", max(compute, memory), all_cores), after)
 
     def vector(self, name: str, elements: int, cycles: float, moved: float, *after: str) -> None:
         """``cycles`` an element, ``moved`` reads and writes of 2 bytes an element."""
         chip = self.machine
         compute = elements * cycles / chip.lanes / chip.clock_hz
         memory = 2 * moved * elements / chip.hbm_bytes_per_s
-        self._add(Operator(name, "vector", max(compute, memory), max(compute / chip.vector_cores, memory)), after)
+        self._add(
+            ScheduledOperator(name, "vector", max(compute, memory), max(compute / chip.vector_cores, memory)), after
+        )
 
     def all_reduce(self, name: str, *after: str) -> None:
         """Nothing at width 1."""
         chip = self.machine
         time = 2 * (chip.width - 1) / chip.width * 2 * S * H / chip.link_bytes_per_s
-        self._add(Operator(name, "none", time, time), after)
+        self._add(ScheduledOperator(name, "none", time, time), after)
 
-    def problem(self, rules: Rules) -> Problem:
+    def problem(self, rules: Rules) -> ScheduleProblem:
         """What was collected, under ``rules``."""
         chip = self.machine
-        return Problem(rules, chip.tensor_cores, chip.vector_cores, tuple(self.operators), tuple(self.edges))
+        return ScheduleProblem(rules, chip.tensor_cores, chip.vector_cores, tuple(self.operators), tuple(self.edges))
 
 
-def forward(machine: Machine, rules: Rules) -> Problem:
+def forward(machine: Machine, rules: Rules) -> ScheduleProblem:
     """The forward pass of one block."""
     w, t = Writer(machine), machine.width
     own, heads, mlp = H // t, HEADS // t, MLP // t
@@ -95,7 +97,7 @@ def forward(machine: Machine, rules: Rules) -> Problem:
     return w.problem(rules)
 
 
-def backward(machine: Machine, rules: Rules) -> Problem:
+def backward(machine: Machine, rules: Rules) -> ScheduleProblem:
     """The backward pass: gradients of inputs and, floating beside them, of weights."""
     w, t = Writer(machine), machine.width
     own, heads, mlp = H // t, HEADS // t, MLP // t

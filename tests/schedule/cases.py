@@ -12,19 +12,19 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.schedule.files import OperatorsFile
-from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 
 OPTIMA: tuple[dict[str, Any], ...] = tuple(json.loads((Path(__file__).parent / "optima.json").read_text()))
 SHAPES = ((1, 1), (2, 1), (2, 2), (3, 2), (1, 3), (8, 2), (16, 64))
 
 
-def problem_of(document: dict[str, Any]) -> Problem:
+def problem_of(document: dict[str, Any]) -> ScheduleProblem:
     """A ``phaze.operators/1`` document as a problem."""
     return OperatorsFile.model_validate(document).value()
 
 
-def random_problem(seed: int, count: int, rules: Rules = "icml24", edge_share: float = 0.3) -> Problem:
+def random_problem(seed: int, count: int, rules: Rules = "icml24", edge_share: float = 0.3) -> ScheduleProblem:
     """Some operators with few different times (so that twins and ties occur), some free, some collectives."""
     dice = random.Random(f"{seed} {count} {rules}")
     tensor, vector = dice.choice(SHAPES)
@@ -39,15 +39,15 @@ def random_problem(seed: int, count: int, rules: Rules = "icml24", edge_share: f
             one = spread = dice.choice((0.0, one))
         elif dice.random() < 0.04:
             one = spread = 0.0
-        operators.append(Operator(f"o{i}", core, one, spread))
+        operators.append(ScheduledOperator(f"o{i}", core, one, spread))
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if dice.random() < edge_share]
     names = list(range(count))
     dice.shuffle(names)
     shuffled = [operators[names.index(at)] for at in range(count)]
-    return Problem(rules, tensor, vector, tuple(shuffled), tuple((names[i], names[j]) for i, j in pairs))
+    return ScheduleProblem(rules, tensor, vector, tuple(shuffled), tuple((names[i], names[j]) for i, j in pairs))
 
 
-def ruled_problem(seed: int, count: int, rules: Rules, edge_share: float = 0.3) -> Problem:
+def ruled_problem(seed: int, count: int, rules: Rules, edge_share: float = 0.3) -> ScheduleProblem:
     """A random problem with what the rules may count: HBM times, operators with the network, named companions."""
     plain = random_problem(seed, count, rules, edge_share)
     dice = random.Random(f"more {seed} {count}")
@@ -68,10 +68,10 @@ def ruled_problem(seed: int, count: int, rules: Rules, edge_share: float = 0.3) 
     return found
 
 
-Placed = tuple[Operator, bool, float, float]
+Placed = tuple[ScheduledOperator, bool, float, float]
 
 
-def _together(problem: Problem, a: Placed, b: Placed) -> bool:
+def _together(problem: ScheduleProblem, a: Placed, b: Placed) -> bool:
     """Whether the rules let two operators run at the same time, cores aside."""
     kinds = {"tensor": {"t"}, "vector": {"v"}, "both": {"t", "v"}, "none": {"n"}}
     if problem.rules == "serial":
@@ -88,7 +88,7 @@ def _together(problem: Problem, a: Placed, b: Placed) -> bool:
     return not shared or not (a[1] or b[1] or "n" in shared)
 
 
-def _allowed(problem: Problem, placed: list[Placed], new: Placed, now: float) -> bool:
+def _allowed(problem: ScheduleProblem, placed: list[Placed], new: Placed, now: float) -> bool:
     lasting = [other for other in placed if other[3] > now + 1e-12 and other[2] < new[3] - 1e-12]
     if not all(_together(problem, other, new) for other in lasting):
         return False
@@ -100,7 +100,7 @@ def _allowed(problem: Problem, placed: list[Placed], new: Placed, now: float) ->
     return True
 
 
-def brute_force(problem: Problem) -> float:
+def brute_force(problem: ScheduleProblem) -> float:
     """The least makespan by trying everything; HBM aside."""
     operators = problem.operators
     before = [{i for i, j in problem.edges if j == at} for at in range(len(operators))]
@@ -137,7 +137,7 @@ def brute_force(problem: Problem) -> float:
     return best
 
 
-def parts_in_series(problem: Problem) -> list[list[int]]:
+def parts_in_series(problem: ScheduleProblem) -> list[list[int]]:
     """The operators that cost something, joined where no path leads from one to the other: by plain search."""
     reach = {i: {i} for i in range(len(problem.operators))}
     for _ in reach:
@@ -156,7 +156,7 @@ def parts_in_series(problem: Problem) -> list[list[int]]:
     return found
 
 
-def brute_force_with_memory(problem: Problem) -> float:
+def brute_force_with_memory(problem: ScheduleProblem) -> float:
     """The least length by trying everything, each series component no shorter than the HBM time of its operators."""
     total = 0.0
     for own in parts_in_series(problem):
@@ -169,7 +169,7 @@ def brute_force_with_memory(problem: Problem) -> float:
     return total
 
 
-def _leads(problem: Problem, i: int, j: int) -> bool:
+def _leads(problem: ScheduleProblem, i: int, j: int) -> bool:
     seen, stack = {i}, [i]
     while stack:
         at = stack.pop()

@@ -6,14 +6,14 @@ import pytest
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds, lower_bound
 from phaze.schedule.dual import antichain, load_credits, maximal_antichains
 from phaze.schedule.order import Order, contract, series
-from phaze.schedule.part import Part, incomparable, longest_paths, part_of
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.part import Component, incomparable, longest_paths, part_of
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve, solve_part
 from tests.schedule.cases import OPTIMA, SHAPES, problem_of, random_problem
 
 
-def _parts(problem: Problem) -> list[Part]:
+def _parts(problem: ScheduleProblem) -> list[Component]:
     return [part for part in (part_of(problem, order) for order in series(contract(problem))) if len(part) > 1]
 
 
@@ -83,7 +83,7 @@ def test_maximal_antichains_are_all_there() -> None:
         assert maximal_antichains(beside, 0) is None
 
 
-def _whole(problem: Problem) -> Part:
+def _whole(problem: ScheduleProblem) -> Component:
     return part_of(problem, contract(problem))
 
 
@@ -101,9 +101,11 @@ def test_bounds_of_all_chips_at_once_hold_for_each(rules: Rules) -> None:
         found = chip_bounds(rules, [o.core for o in costly], order.below, one, spread, tensor, vector)
         best = np.max(list(found.values()), axis=0)
         for chip, (t, v) in enumerate(SHAPES):
-            operators = tuple(Operator(o.id, o.core, one[k, chip], spread[k, chip]) for k, o in enumerate(costly))
+            operators = tuple(
+                ScheduledOperator(o.id, o.core, one[k, chip], spread[k, chip]) for k, o in enumerate(costly)
+            )
             edges = tuple((i, j) for j, mask in enumerate(order.below) for i in range(j) if mask >> i & 1)
-            optimum = solve(Problem(rules, t, v, operators, edges)).makespan_s
+            optimum = solve(ScheduleProblem(rules, t, v, operators, edges)).makespan_s
             assert best[chip] <= optimum * (1 + 1e-9)
             assert best[chip] >= optimum * 0.4
 
@@ -117,10 +119,10 @@ def test_under_serial_the_bound_of_all_chips_is_the_makespan() -> None:
 def test_series_components_tighten_the_bound() -> None:
     """Two diamonds in a row: bounded as one, the load of the first can hide behind the path of the second."""
     times = [(1.0, 1.0), (8.0, 8.0), (1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (9.0, 9.0)]
-    operators = tuple(Operator(f"o{i}", "tensor", *pair) for i, pair in enumerate(times))
+    operators = tuple(ScheduledOperator(f"o{i}", "tensor", *pair) for i, pair in enumerate(times))
     edges = tuple((i, j) for i in range(3) for j in range(3, 6))
-    whole = contract(Problem("icml24", 2, 1, operators, edges))
-    problem = Problem("icml24", 2, 1, operators, edges)
+    whole = contract(ScheduleProblem("icml24", 2, 1, operators, edges))
+    problem = ScheduleProblem("icml24", 2, 1, operators, edges)
     as_one = part_of(problem, Order(whole.operators, whole.below))
     parts = _parts(problem)
     assert [len(part) for part in parts] == [3, 3]

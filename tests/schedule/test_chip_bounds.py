@@ -8,13 +8,13 @@ import pytest
 from phaze.schedule.bounds import chip_bounds, lower_bound
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Problem
+from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import solve_part
 from tests.schedule.cases import ruled_problem
 
 
-def _seconds(problem: Problem) -> list[tuple[dict[str, float], float, float]]:
+def _seconds(problem: ScheduleProblem) -> list[tuple[dict[str, float], float, float]]:
     """Of every series component the array bounds by name, the bound of the linear program, and the least length."""
     found = []
     for order in series(contract(problem)):

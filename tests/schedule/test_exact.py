@@ -7,7 +7,7 @@ import pytest
 from phaze.schedule.cpsat import solve_cpsat
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve, solve_part
 from tests.check.documents import faults
@@ -48,7 +48,7 @@ def test_many_problems_of_seven_operators_equal_brute_force(rules: Rules, seed: 
     assert solve(problem).makespan_s == pytest.approx(brute_force(problem), rel=1e-9), problem
 
 
-def _against_cpsat(problem: Problem) -> int:
+def _against_cpsat(problem: ScheduleProblem) -> int:
     """Compare labels (no list schedule to lean on) with CP-SAT on each component; how many both proved."""
     both = 0
     for order in series(contract(problem)):
@@ -97,7 +97,7 @@ def test_the_published_program_agrees_up_to_twelve_operators(count: int, seed: i
 def test_more_freedom_never_lengthens_a_schedule() -> None:
     for seed in range(30):
         times = [
-            solve(Problem(rules, p.tensor_cores, p.vector_cores, p.operators, p.edges)).makespan_s
+            solve(ScheduleProblem(rules, p.tensor_cores, p.vector_cores, p.operators, p.edges)).makespan_s
             for p in [random_problem(seed, 9)]
             for rules in ("overlap", "icml24", "serial")
         ]
@@ -138,17 +138,21 @@ def test_cpsat_takes_over_where_there_are_too_many_ideals() -> None:
 def test_components_in_series_add_up() -> None:
     one, two = random_problem(1, 6), random_problem(2, 6)
     both = tuple(
-        Operator(f"{tag}{o.id}", o.core, o.one_core_s, o.all_cores_s)
+        ScheduledOperator(f"{tag}{o.id}", o.core, o.one_core_s, o.all_cores_s)
         for tag, p in (("a", one), ("b", two))
         for o in p.operators
     )
     edges = [*one.edges, *((i + 6, j + 6) for i, j in two.edges), *((i, j + 6) for i in range(6) for j in range(6))]
-    joined = Problem("icml24", 2, 2, both, tuple(edges))
-    parts = [Problem("icml24", 2, 2, p.operators, p.edges) for p in (one, two)]
+    joined = ScheduleProblem("icml24", 2, 2, both, tuple(edges))
+    parts = [ScheduleProblem("icml24", 2, 2, p.operators, p.edges) for p in (one, two)]
     assert solve(joined).makespan_s == pytest.approx(sum(solve(part).makespan_s for part in parts), rel=1e-9)
 
 
 def test_the_published_program_proves_what_it_finds_where_times_are_round() -> None:
-    operators = (Operator("a", "tensor", 1.0, 0.6), Operator("b", "vector", 2.0, 1.5), Operator("c", "both", 1.0, 0.6))
-    found = solve(Problem("icml24", 2, 1, operators, ((0, 1),)), "ilp")
+    operators = (
+        ScheduledOperator("a", "tensor", 1.0, 0.6),
+        ScheduledOperator("b", "vector", 2.0, 1.5),
+        ScheduledOperator("c", "both", 1.0, 0.6),
+    )
+    found = solve(ScheduleProblem("icml24", 2, 1, operators, ((0, 1),)), "ilp")
     assert found.makespan_s == 2.5 and found.optimal

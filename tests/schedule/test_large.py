@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phaze.schedule.large import MOST_OPERATORS, solve_large
-from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import solve
 from tests.check.documents import faults
@@ -17,7 +17,7 @@ from tests.check.documents import faults
 CORES: tuple[Core, ...] = ("tensor", "vector", "both", "none")
 
 
-def _made(count: int, seed: int, rules: Rules = "icml24") -> Problem:
+def _made(count: int, seed: int, rules: Rules = "icml24") -> ScheduleProblem:
     drawn = random.Random(seed)
     operators = []
     for i in range(count):
@@ -25,9 +25,9 @@ def _made(count: int, seed: int, rules: Rules = "icml24") -> Problem:
         one = 0.0 if drawn.random() < 0.1 else drawn.uniform(1, 9)
         spread = one if core == "none" else one / drawn.uniform(1.5, 4)
         shared = drawn.uniform(0, spread) if rules == "overlap" else 0.0
-        operators.append(Operator(f"o{i}", core, one, spread, hbm_s=shared))
+        operators.append(ScheduledOperator(f"o{i}", core, one, spread, hbm_s=shared))
     edges = tuple((i, j) for i in range(count) for j in range(i + 1, min(count, i + 20)) if drawn.random() < 0.1)
-    return Problem(rules, 4, 3, tuple(operators), edges)
+    return ScheduleProblem(rules, 4, 3, tuple(operators), edges)
 
 
 @pytest.mark.parametrize("rules", ["icml24", "links", "overlap"])

@@ -7,15 +7,15 @@ import pytest
 from phaze.schedule.ideals import ideals_of
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.order import contract, series
-from phaze.schedule.part import Part, part_of
+from phaze.schedule.part import Component, part_of
 from phaze.schedule.phases import Phased, by_phases
-from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.replay import makespan_of
 from phaze.schedule.solve import Limits, solve, solve_part
 from tests.schedule.cases import brute_force, random_problem
 
 
-def phased(part: Part, effort: int = 2_000_000) -> Phased:
+def phased(part: Component, effort: int = 2_000_000) -> Phased:
     """Phases alone, from all operators one after another."""
     tables = part.tables()
     ideals = ideals_of(part, tables, 100_000)
@@ -24,11 +24,11 @@ def phased(part: Part, effort: int = 2_000_000) -> Phased:
     return by_phases(part, tables, ideals, Decisions(ways, sum(part.least(i) for i in range(len(part)))), 0, effort)
 
 
-def parts_of(problem: Problem) -> list[Part]:
+def parts_of(problem: ScheduleProblem) -> list[Component]:
     return [part_of(problem, order) for order in series(contract(problem))]
 
 
-def packing_problem(seed: int, count: int = 14) -> Problem:
+def packing_problem(seed: int, count: int = 14) -> ScheduleProblem:
     """Few different times, four cores of one kind and some chains: what makes a layer's phases hard."""
     dice = random.Random(seed)
     sizes = [dice.randint(3, 40) for _ in range(4)]
@@ -36,9 +36,11 @@ def packing_problem(seed: int, count: int = 14) -> Problem:
     operators = []
     for i in range(count):
         one = dice.choice(sizes)
-        operators.append(Operator(f"o{i}", dice.choice(kinds), float(one), one * dice.choice((0.25, 0.26, 0.3))))
+        operators.append(
+            ScheduledOperator(f"o{i}", dice.choice(kinds), float(one), one * dice.choice((0.25, 0.26, 0.3)))
+        )
     edges = [(i, j) for i in range(count) for j in range(i + 1, count) if dice.random() < 0.12]
-    return Problem("icml24", dice.choice((2, 3, 4)), dice.choice((1, 2, 4)), tuple(operators), tuple(edges))
+    return ScheduleProblem("icml24", dice.choice((2, 3, 4)), dice.choice((1, 2, 4)), tuple(operators), tuple(edges))
 
 
 @pytest.mark.parametrize("seed", range(60))

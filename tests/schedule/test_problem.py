@@ -14,8 +14,8 @@ from phaze.errors import InputError
 from phaze.schedule.files import load_problem
 from phaze.schedule.key import canonical
 from phaze.schedule.order import bits, closure, contract, series, topological
-from phaze.schedule.part import MOST_UNITS, Part, part_of
-from phaze.schedule.problem import Operator, Problem, find_cycle
+from phaze.schedule.part import MOST_UNITS, Component, part_of
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem, find_cycle
 from phaze.schedule.solve import Known, solve
 from tests.schedule.cases import OPTIMA, problem_of, random_problem
 
@@ -81,12 +81,20 @@ def test_zero_times_parallel_edges_and_unused_kinds_are_fine() -> None:
     found = solve(problem_of(document))
     assert found.makespan_s == pytest.approx(2.6)
     assert found.optimal
-    nothing = Problem("icml24", 0, 0, (), ())
+    nothing = ScheduleProblem("icml24", 0, 0, (), ())
     assert solve(nothing).makespan_s == 0
     assert solve(nothing).optimal
-    free = Problem("icml24", 1, 0, (Operator("a", "tensor", 0.0, 0.0), Operator("b", "none", 0.0, 0.0)), ((0, 1),))
+    free = ScheduleProblem(
+        "icml24",
+        1,
+        0,
+        (ScheduledOperator("a", "tensor", 0.0, 0.0), ScheduledOperator("b", "none", 0.0, 0.0)),
+        ((0, 1),),
+    )
     assert solve(free).makespan_s == 0
-    network = Problem("icml24", 0, 0, (Operator("a", "none", 2.0, 2.0), Operator("b", "none", 1.0, 1.0)), ())
+    network = ScheduleProblem(
+        "icml24", 0, 0, (ScheduledOperator("a", "none", 2.0, 2.0), ScheduledOperator("b", "none", 1.0, 1.0)), ()
+    )
     assert solve(network).makespan_s == 3
 
 
@@ -105,11 +113,15 @@ def test_a_cycle_is_found_wherever_it_is() -> None:
 
 
 def test_contraction_keeps_precedence_through_free_operators() -> None:
-    problem = Problem(
+    problem = ScheduleProblem(
         "icml24",
         1,
         1,
-        (Operator("c", "tensor", 1, 1), Operator("free", "none", 0, 0), Operator("a", "tensor", 1, 1)),
+        (
+            ScheduledOperator("c", "tensor", 1, 1),
+            ScheduledOperator("free", "none", 0, 0),
+            ScheduledOperator("a", "tensor", 1, 1),
+        ),
         ((2, 1), (1, 0)),
     )
     order = contract(problem)
@@ -137,17 +149,17 @@ def test_topological_order_is_stable() -> None:
     assert bits(0b1010) == [1, 3]
 
 
-def _parts(problem: Problem) -> list[Part]:
+def _parts(problem: ScheduleProblem) -> list[Component]:
     return [part_of(problem, order) for order in series(contract(problem))]
 
 
-def _renamed(problem: Problem, seed: int, scale: float) -> Problem:
+def _renamed(problem: ScheduleProblem, seed: int, scale: float) -> ScheduleProblem:
     dice = random.Random(seed)
     at = list(range(len(problem.operators)))
     dice.shuffle(at)
     moved = [problem.operators[at.index(k)] for k in range(len(at))]
     operators = tuple(
-        Operator(f"n{k}", o.core, o.one_core_s * scale, o.all_cores_s * scale) for k, o in enumerate(moved)
+        ScheduledOperator(f"n{k}", o.core, o.one_core_s * scale, o.all_cores_s * scale) for k, o in enumerate(moved)
     )
     return replace(problem, operators=operators, edges=tuple((at[i], at[j]) for i, j in problem.edges))
 
@@ -188,7 +200,9 @@ def test_times_become_whole_numbers_of_at_most_two_to_the_forty() -> None:
         for part in _parts(problem_of(case["operators"])):
             assert part.unit_s == pytest.approx(1e-6) or part.unit_s > 1e-6
             assert part.excess < 1e-6
-    odd = Problem("icml24", 2, 1, tuple(Operator(f"o{i}", "tensor", 0.1 + i / 7, 0.09 + i / 13) for i in range(6)), ())
+    odd = ScheduleProblem(
+        "icml24", 2, 1, tuple(ScheduledOperator(f"o{i}", "tensor", 0.1 + i / 7, 0.09 + i / 13) for i in range(6)), ()
+    )
     (part,) = _parts(odd)
     assert MOST_UNITS * 0.99 < sum(part.least(i) for i in range(len(part))) <= MOST_UNITS + 6
     for i, (one, spread) in enumerate(part.times):

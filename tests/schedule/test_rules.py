@@ -14,7 +14,7 @@ from phaze.schedule.files import load_problem
 from phaze.schedule.key import canonical
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import in_turn, part_of
-from phaze.schedule.problem import Operator, Problem, Schedule
+from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import Known, Limits, solve, solve_part
 from tests.check.documents import faults
@@ -51,7 +51,7 @@ def test_many_problems_of_seven_operators_equal_brute_force(rules: Rules, seed: 
     assert solve(problem).makespan_s == pytest.approx(tried(problem), rel=1e-9)
 
 
-def _against_cpsat(problem: Problem) -> int:
+def _against_cpsat(problem: ScheduleProblem) -> int:
     """Labels and CP-SAT on each component, with the HBM time of each; how many both proved."""
     both, problem = 0, in_turn(problem)
     for order in series(contract(problem)):
@@ -95,11 +95,14 @@ def test_companions_hide_the_least_of_a_collective_and_what_it_names() -> None:
 
 
 def test_no_schedule_is_shorter_than_its_bytes_over_the_bandwidth() -> None:
-    operators = (Operator("a", "tensor", 3.0, 3.0, hbm_s=2.5), Operator("b", "vector", 3.0, 3.0, hbm_s=3.0))
-    beside = Problem("overlap", 1, 1, operators, ())
+    operators = (
+        ScheduledOperator("a", "tensor", 3.0, 3.0, hbm_s=2.5),
+        ScheduledOperator("b", "vector", 3.0, 3.0, hbm_s=3.0),
+    )
+    beside = ScheduleProblem("overlap", 1, 1, operators, ())
     assert solve(beside).makespan_s == 5.5
     assert solve(beside).optimal
-    after = replace(beside, operators=(*operators, Operator("c", "vector", 1.0, 1.0)), edges=((0, 2), (1, 2)))
+    after = replace(beside, operators=(*operators, ScheduledOperator("c", "vector", 1.0, 1.0)), edges=((0, 2), (1, 2)))
     found = solve(after)
     assert (found.makespan_s, found.slots[2].start_s) == (6.5, 5.5)
     assert solve(replace(after, rules="links")).makespan_s == 7.0
@@ -115,8 +118,10 @@ def test_more_bandwidth_never_slows() -> None:
 def test_components_that_differ_in_memory_alone_have_their_own_keys_and_answers() -> None:
     known: Known = {}
     for memory, length in ((0.0, 3.0), (3.0, 6.0), (2.0, 4.0)):
-        operators = tuple(Operator(c, "tensor" if c == "a" else "vector", 3.0, 3.0, hbm_s=memory) for c in "ab")
-        problem = Problem("overlap", 1, 1, operators, ())
+        operators = tuple(
+            ScheduledOperator(c, "tensor" if c == "a" else "vector", 3.0, 3.0, hbm_s=memory) for c in "ab"
+        )
+        problem = ScheduleProblem("overlap", 1, 1, operators, ())
         assert solve(problem, known=known).makespan_s == length
         assert canonical(part_of(problem, series(contract(problem))[0]))[0] in known
     assert len(known) == 3
@@ -132,12 +137,12 @@ def _moved(good: Schedule, at: int, start_s: float) -> Schedule:
 
 def test_consistent_lies_under_each_rule_are_found() -> None:
     work = (
-        Operator("sum", "none", 2.0, 2.0),
-        Operator("weights", "tensor", 2.0, 2.0),
-        Operator("other", "tensor", 2.0, 2.0),
-        Operator("pieces", "tensor", 2.0, 2.0, network=True),
+        ScheduledOperator("sum", "none", 2.0, 2.0),
+        ScheduledOperator("weights", "tensor", 2.0, 2.0),
+        ScheduledOperator("other", "tensor", 2.0, 2.0),
+        ScheduledOperator("pieces", "tensor", 2.0, 2.0, network=True),
     )
-    named = Problem("companions", 1, 1, work, (), ((0, 1),))
+    named = ScheduleProblem("companions", 1, 1, work, (), ((0, 1),))
     good = solve(named)
     assert good.makespan_s == 6.0
     start = good.slots[0].start_s
@@ -154,18 +159,18 @@ def test_consistent_lies_under_each_rule_are_found() -> None:
 
 def test_a_schedule_that_forgets_the_memory_is_found() -> None:
     operators = (
-        Operator("a", "tensor", 3.0, 3.0, hbm_s=3.0),
-        Operator("b", "vector", 3.0, 3.0, hbm_s=3.0),
-        Operator("c", "vector", 1.0, 1.0),
+        ScheduledOperator("a", "tensor", 3.0, 3.0, hbm_s=3.0),
+        ScheduledOperator("b", "vector", 3.0, 3.0, hbm_s=3.0),
+        ScheduledOperator("c", "vector", 1.0, 1.0),
     )
-    problem = Problem("overlap", 1, 1, operators, ((0, 2), (1, 2)))
+    problem = ScheduleProblem("overlap", 1, 1, operators, ((0, 2), (1, 2)))
     good = solve(problem)
     assert (good.makespan_s, faults(problem, good)) == (7.0, [])
     # Every slot where it would be with a memory for each kind of core, makespan and bound to match.
     lie = _moved(good, 2, 3.0)
     assert "makespan" in faults(problem, lie)[0]
     assert "HBM" in faults(problem, replace(lie, makespan_s=6.0, lower_bound_s=6.0))[0]
-    last = Problem("overlap", 1, 1, operators[:2], ())
+    last = ScheduleProblem("overlap", 1, 1, operators[:2], ())
     found = solve(last)
     assert "makespan" in faults(last, replace(found, makespan_s=3.0, lower_bound_s=3.0))[0]
 

@@ -11,10 +11,10 @@ import numpy as np
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
-from phaze.evaluate.layer_times import RuledLayer
+from phaze.evaluate.layer_passes import RuledLayer
 from phaze.evaluate.layers import column_costs
-from phaze.evaluate.pass_units import Unit
 from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.schedule_operators import Unit
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL

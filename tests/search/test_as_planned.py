@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from phaze.evaluate.plan import Candidate, Request
+from phaze.evaluate.plan import Candidate, PlanRequest
 from phaze.evaluate.plan_order import planned
 from phaze.graph.ir import Attention, Model
 from phaze.placement.job import PlacementJob
@@ -33,7 +33,7 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
     def model_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Model:
         return ranks[width, microbatch, spread, attention]
 
-    request = Request(
+    request = PlanRequest(
         model_at=model_at,
         setting=training.setting(chip),
         job=PlacementJob(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.table import cost_table
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import OVERLAP
 from phaze.schedule.solve import solve
 from phaze.schedule.solved import MOST, SolvedSchedules
@@ -98,9 +98,9 @@ def test_finer_bounds_are_those_of_pairs_within_reach_alone_and_hold(seed: int) 
 
 
 def test_the_same_schedule_is_found_once_and_the_oldest_are_forgotten() -> None:
-    def problem(seconds: float) -> Problem:
-        operators = tuple(Operator(str(i), "tensor", seconds * (i + 1), seconds) for i in range(3))
-        return Problem("icml24", 2, 1, operators, ((0, 2),))
+    def problem(seconds: float) -> ScheduleProblem:
+        operators = tuple(ScheduledOperator(str(i), "tensor", seconds * (i + 1), seconds) for i in range(3))
+        return ScheduleProblem("icml24", 2, 1, operators, ((0, 2),))
 
     known = SolvedSchedules()
     first = known.solve(problem(1.0))

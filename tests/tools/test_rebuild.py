@@ -11,7 +11,7 @@ from tools.graphs.rebuild import DATA, difference, files, fit_case, rebuild
 from phaze.graph import sources, store, zoo
 from phaze.graph.fit import FitError
 from phaze.graph.ir import Attention
-from phaze.graph.sources import Request
+from phaze.graph.sources import ModelRequest
 from phaze.graph.supply.point import Rank
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.source import named_source
@@ -20,7 +20,7 @@ from phaze.graph.torch.trace import trace_model
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 
 
-def random_request(seed: int) -> Request:
+def random_request(seed: int) -> ModelRequest:
     """A small family of any kind at a width that divides it."""
     rng = random.Random(seed)
     family = ("gpt", "llama")[seed % 2]
@@ -38,7 +38,7 @@ def random_request(seed: int) -> Request:
     if family == "llama":
         sizes |= {"kv_heads": keys, "head_dim": 2 * rng.randint(1, 40), "mlp": width * rng.randint(1, 300)}
         sizes["tied"] = rng.random() < 0.5
-    return Request(
+    return ModelRequest(
         family=family,
         sizes=sizes,
         rank=Rank(width, rng.randint(1, 5), sequence, rng.choice(ATTENTIONS), rng.random() < 0.5),
@@ -49,12 +49,12 @@ def random_request(seed: int) -> Request:
 def test_a_family_at_random_sizes_is_its_trace(seed: int) -> None:
     asked = random_request(seed)
     shipped = sources.load(asked)
-    fresh = sources.load(Request(**{**_fields(asked), "fresh": True}))
+    fresh = sources.load(ModelRequest(**{**_fields(asked), "fresh": True}))
     assert shipped == fresh, difference(shipped, fresh)
 
 
-def _fields(request: Request) -> dict[str, Any]:
-    return {name: getattr(request, name) for name in Request.__slots__}
+def _fields(request: ModelRequest) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in ModelRequest.__slots__}
 
 
 @pytest.mark.parametrize(("name", "width", "micro"), [("llama2-7b", 4, 3), ("vit-large", 1, 1), ("gpt2-xl", 1, 2)])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class _Stages:
     devices: NDArray[np.int64]
 
 
-def _stages(problem: Problem, graph: LayerGraph) -> _Stages:
+def _stages(problem: PlacementProblem, graph: LayerGraph) -> _Stages:
     n, rate = len(graph.layers), problem.rules.link_bytes_per_s or np.inf
     forward, stash, again = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     weights, kept, entering = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
@@ -63,7 +63,7 @@ def _stages(problem: Problem, graph: LayerGraph) -> _Stages:
     return _Stages(stash, again, weights, kept, entering, devices)
 
 
-def _times(problem: Problem, stages: _Stages, number: int) -> Floats:
+def _times(problem: PlacementProblem, stages: _Stages, number: int) -> Floats:
     """T of every stage as the ``number``-th from the end; infinite where nothing fits."""
     held = problem.state.total / problem.sent_bytes * stages.parameter_bytes + stages.activation_bytes
     room = problem.hbm_bytes * (1 + 1e-12)
@@ -83,7 +83,7 @@ def _shifted(rows: Floats, devices: NDArray[np.int64]) -> Floats:
     return found
 
 
-def _best_of_width(problem: Problem, graph: LayerGraph) -> float:
+def _best_of_width(problem: PlacementProblem, graph: LayerGraph) -> float:
     n, devices = len(graph.layers), problem.devices
     stages = _stages(problem, graph)
     data = np.arange(1, min(devices, problem.microbatches) + 1)
@@ -108,6 +108,6 @@ def _best_of_width(problem: Problem, graph: LayerGraph) -> float:
     return best
 
 
-def least_batch_s(problem: Problem) -> float:
+def least_batch_s(problem: PlacementProblem) -> float:
     """The least batch time over all widths, copies, stages and cuts; infinite when nothing fits."""
     return min(_best_of_width(problem, graph) for graph in problem.graphs)

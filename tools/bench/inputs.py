@@ -18,9 +18,8 @@ from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.job import PlacementJob
-from phaze.placement.problem import Problem as PlacementProblem
-from phaze.placement.problem import RecomputeChoice
-from phaze.schedule.problem import Problem as ScheduleProblem
+from phaze.placement.problem import PlacementProblem, RecomputeChoice
+from phaze.schedule.problem import ScheduleProblem
 from phaze.search.chips import enumerate_space
 from phaze.search.spaces import load_space
 

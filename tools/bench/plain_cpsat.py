@@ -12,7 +12,7 @@ from typing import Any
 from ortools.sat.python import cp_model
 
 from phaze.schedule.order import contract
-from phaze.schedule.problem import KINDS, Problem
+from phaze.schedule.problem import KINDS, ScheduleProblem
 
 UNITS = 2**30
 """CP-SAT counts in whole numbers: the horizon in so many steps leaves 1e-9 of it."""
@@ -27,7 +27,7 @@ class Outcome:
     ended: bool
 
 
-def solve_plain(problem: Problem, limit_s: float) -> Outcome:
+def solve_plain(problem: ScheduleProblem, limit_s: float) -> Outcome:
     """The makespan that CP-SAT finds within ``limit_s``; rules icml24."""
     order = contract(problem)
     operators = [problem.operators[i] for i in order.operators]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from phaze.schedule.ilp import solve_ilp
 from phaze.schedule.order import contract
 from phaze.schedule.part import part_of
-from phaze.schedule.problem import Problem, Schedule
+from phaze.schedule.problem import Schedule, ScheduleProblem
 from phaze.schedule.solve import solve
 from tools.bench import clock
 from tools.bench.inputs import CHIP, SCHEDULES, ScheduleInput, schedule_problem
@@ -35,7 +35,7 @@ def notes(limit_s: float) -> tuple[str, ...]:
     )
 
 
-def _ilp(problem: Problem, limit_s: float) -> Outcome:
+def _ilp(problem: ScheduleProblem, limit_s: float) -> Outcome:
     part = part_of(problem, contract(problem))
     found = solve_ilp(part, limit_s, ILP_GAP)
     if found.best is None:

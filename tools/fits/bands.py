@@ -31,7 +31,7 @@ from math import sqrt
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.evaluate.bands import SHARE, Kind, wider
+from phaze.evaluate.bands import SHARE, BandKind, wider
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.hardware.stack import Saves
 from phaze.validate.rows import MeasuredRun
@@ -88,10 +88,10 @@ def counts(speaking: Sequence[Speaking], least: int = LEAST_ROWS) -> bool:
     return len(speaking) >= least and len({each.source for each in speaking}) >= LEAST_SOURCES
 
 
-def kind_counts(kind: Kind, speaking: Sequence[Speaking]) -> bool:
+def kind_counts(kind: BandKind, speaking: Sequence[Speaking]) -> bool:
     """Whether a kind has a band of its own; the widest always has."""
     least = LEAST_ROWS if kind.stack is None else LEAST_OF_STACK
-    return bool(speaking) and (kind == Kind(kind.chip) or counts(speaking, least))
+    return bool(speaking) and (kind == BandKind(kind.chip) or counts(speaking, least))
 
 
 Judged = list[tuple[HeldBack, bool]]
@@ -102,17 +102,17 @@ class Pool:
 
     def __init__(self, rows: Iterable[HeldBack]) -> None:
         self.rows = [row for row in rows if row.time_ratio is not None]
-        self._of: dict[Kind, list[Speaking]] = {}
+        self._of: dict[BandKind, list[Speaking]] = {}
         for row in self.rows:
             for kind in wider(row.kind):
                 self._of.setdefault(kind, []).append(Speaking(row.source, error_of(row)))
         self.kinds = tuple(sorted((kind for kind in self._of if kind_counts(kind, self._of[kind])), key=_order))
 
-    def of(self, kind: Kind, without: str | None = None) -> list[Speaking]:
+    def of(self, kind: BandKind, without: str | None = None) -> list[Speaking]:
         """The errors of a kind."""
         return [each for each in self._of.get(kind, ()) if each.source != without]
 
-    def band(self, kind: Kind, level: float, without: str | None = None) -> float | None:
+    def band(self, kind: BandKind, level: float, without: str | None = None) -> float | None:
         """The band of the kind that a run takes its own from, made of all sources but one; None if nothing is left."""
         found: list[float] = []
         for each in wider(kind):
@@ -126,10 +126,10 @@ class Pool:
                 break
         return max(found) if found else None
 
-    def inside(self, widest: Kind, level: float, alone: bool = False) -> Judged:
+    def inside(self, widest: BandKind, level: float, alone: bool = False) -> Judged:
         """Every run of a kind that another source speaks for, and whether it lies in the band that they give: that of
         its own kind, or ``alone`` that of ``widest``."""
-        bands: dict[tuple[Kind, str], float | None] = {}
+        bands: dict[tuple[BandKind, str], float | None] = {}
         found = []
         for row in self.rows:
             if widest not in wider(row.kind):
@@ -149,7 +149,7 @@ def error_of(row: HeldBack) -> float:
     return abs(row.time_ratio - 1)
 
 
-def _order(kind: Kind) -> tuple[str, ...]:
+def _order(kind: BandKind) -> tuple[str, ...]:
     return (kind.chip, kind.layout or "", kind.bits or "", kind.stack or "")
 
 
@@ -177,7 +177,7 @@ def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
     if not pool.rows:
         raise InputError("", "no run determines a band", "give runs that state their plan and their seconds")
     found: list[dict[str, Any]] = []
-    levels: dict[Kind, tuple[float, Judged]] = {}
+    levels: dict[BandKind, tuple[float, Judged]] = {}
     for kind in pool.kinds:
         widest, speaking = replace(kind, stack=None), pool.of(kind)
         if widest not in levels:
@@ -195,7 +195,7 @@ def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
     return found
 
 
-def _same(entry: dict[str, Any], kind: Kind) -> bool:
+def _same(entry: dict[str, Any], kind: BandKind) -> bool:
     """Whether an entry is of the same kind but for the chip."""
     return (entry.get("layout"), entry.get("bits"), entry.get("stack")) == (kind.layout, kind.bits, kind.stack)
 

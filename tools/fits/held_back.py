@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from phaze.evaluate.bands import Kind, bits_of, chip_kind, family_of, layout_of
+from phaze.evaluate.bands import BandKind, bits_of, chip_kind, family_of, layout_of
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import RunJob, job_of
@@ -39,7 +39,7 @@ class HeldBack:
     id: str
     source: str
     job: tuple[Any, ...]
-    kind: Kind
+    kind: BandKind
     saves: Saves
     time_ratio: float | None
     memory_ratio: float | None
@@ -62,7 +62,7 @@ def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
     need = max(stage.memory.total_bytes for stage in plan.stages)
     split = job.plan
     layout = layout_of(job.model.sequence, split.tensor, split.pipeline, split.context, split.expert)
-    kind = Kind(
+    kind = BandKind(
         chip_kind(chip_provenance(job.chip, basis).basis), layout, bits_of(job.precision), family_of(job.stack.name)
     )
     counted = basis == "calibrated"

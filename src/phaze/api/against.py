@@ -17,14 +17,14 @@ def launched_job(path: str, model: Mapping[str, Any], stated: Mapping[str, Any])
     that the file names as its model runs only if ``allow_code`` is among them."""
     from dataclasses import replace
 
-    from phaze.export.launch_run import JobOptions, read_launch
+    from phaze.export.launch_run import LaunchOptions, read_launch
     from phaze.graph.supply.permission import require_allowed
     from phaze.hardware.library import load_built_stack, load_chip, load_cluster
 
     chip, precision, allow_code = stated.get("chip"), stated.get("precision"), stated["allow_code"]
     usual = None if chip is None else load_chip(chip).cluster
     job = [stated.get(key) for key in ("cluster", "stack", "devices", "batch", "sequence")]
-    launched = read_launch(path, JobOptions(model, chip, *job), usual)
+    launched = read_launch(path, LaunchOptions(model, chip, *job), usual)
     run = launched.run
     named = run.get("stack") or load_cluster(str(run["cluster"]), chip=load_chip(str(run["chip"]))).stack
     software = load_built_stack(str(named))

@@ -14,7 +14,7 @@ from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from phaze.graph import ir
-    from phaze.graph.sources import Request
+    from phaze.graph.sources import ModelRequest
     from phaze.report.progress import Progress
 
 
@@ -55,7 +55,7 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
         ('bert-large', 2)
     """
     from phaze.graph import fuse, store
-    from phaze.graph.sources import Request
+    from phaze.graph.sources import ModelRequest
     from phaze.graph.supply.point import Rank
 
     given = {"--model": model, "--gpt": options["gpt"], "--llama": options["llama"]}
@@ -69,7 +69,7 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
     length, family = length_of(options["sequence"]), "" if model else named[0].removeprefix("--")
     with on_standard_error() as progress:
         progress.step("phaze graph")
-        request = Request(
+        request = ModelRequest(
             model=with_plan(model, None if options["tp_plan"] is None else str(options["tp_plan"]))
             if isinstance(model, str)
             else "",
@@ -93,18 +93,18 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
     return Graphed(document, sheet("phaze.report.graph_sheet", "graph_sections", document), found)
 
 
-def requested_rank(model: ModelSource, request: "Request", progress: "Progress") -> "ir.Model":
+def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progress") -> "ir.Model":
     """A rank of a model: built in, of a family, of a graph's file, or one's own, which is traced."""
     from phaze.graph import sources
     from phaze.graph.supply.rank import rank_of
-    from phaze.graph.supply.supply import GraphFile, Traced, supply_of
+    from phaze.graph.supply.supply import SuppliedGraph, Traced, supply_of
 
     rank, place = request.rank, request.model
     if not isinstance(model, str | None):
         return rank_of(model, rank, watch=progress.counting("tracing"))
     named = ":" in place or place.endswith(".json") or "/" in place or "@" in place or Path(place).is_dir()
     supply = supply_of(place, allow_code=True, fresh=request.fresh) if named and not request.family else None
-    if not isinstance(supply, Traced | GraphFile):
+    if not isinstance(supply, Traced | SuppliedGraph):
         return sources.load(request)
     found = rank_of(supply, rank, watch=progress.counting("tracing"))
     progress.clear()
@@ -128,7 +128,7 @@ def _planned(place: str) -> Graphed:
     return Graphed(document, notes(plan_text(document).removesuffix("\n")))
 
 
-def _checked(request: "Request") -> Graphed:
+def _checked(request: "ModelRequest") -> Graphed:
     """The operators of a model that phaze does not know."""
     from phaze.graph.sources import unknown_operators
 

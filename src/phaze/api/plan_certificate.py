@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
-    from phaze.evaluate.plan import Candidate, Request
+    from phaze.evaluate.plan import Candidate, PlanRequest
     from phaze.report.progress import Progress
 
 PLAN = "plan.json"
@@ -15,7 +15,9 @@ NEAR = 1e-9
 """Times are sums in another order than the checker has them."""
 
 
-def write_certificate(folder: str, request: "Request", name: str, best: "Candidate", document: dict[str, Any]) -> None:
+def write_certificate(
+    folder: str, request: "PlanRequest", name: str, best: "Candidate", document: dict[str, Any]
+) -> None:
     """Write ``problem.json``, ``graphs.json``, ``certificate.json`` and ``plan.json``."""
     from phaze.documents import dumps
     from phaze.errors import InputError
@@ -73,10 +75,10 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
     from phaze.graph import store
     from phaze.graph.split_context import way_named
     from phaze.graph.supply.point import Point
-    from phaze.graph.supply.supply import Family, supply_of
+    from phaze.graph.supply.supply import GraphFamily, supply_of
 
     job = document["job"]
-    supply = Family(job["family"], job["sizes"]) if "family" in job else supply_of(job["model"], kept=True)
+    supply = GraphFamily(job["family"], job["sizes"]) if "family" in job else supply_of(job["model"], kept=True)
     length = supply.facts.length(job["sequence"])
     for at, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
         shared = {key: graph[key] for key in ("context", "expert", "expert_tensor") if key in graph}
@@ -138,7 +140,7 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     from phaze.documents import digest, plain_value
     from phaze.errors import PhazeError
     from phaze.evaluate.job_file import reopened
-    from phaze.evaluate.restated import UNPRICED, restated, unlike
+    from phaze.evaluate.repriced import UNPRICED, restated, unlike
 
     problem = json.loads((folder / "problem.json").read_text())
     try:

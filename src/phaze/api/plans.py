@@ -19,7 +19,7 @@ from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from phaze.evaluate.request import Job
-    from phaze.evaluate.what_if import Over as Axis
+    from phaze.evaluate.what_if import PlanAxis as Axis
     from phaze.export.launch_run import Launched
     from phaze.hardware.calibration import Basis
     from phaze.report.progress import Progress
@@ -141,11 +141,11 @@ def planned_answer(
 ) -> Planned:
     """The plan, with other jobs and a certificate where they are wanted; the shortage is raised."""
     from phaze.evaluate.answer import planned_document, shortage_document
+    from phaze.evaluate.heuristic_plans import heuristic_plans
     from phaze.evaluate.job_file import planned_job
     from phaze.evaluate.levers import sought_levers
     from phaze.evaluate.plan_order import planned, rank_of
     from phaze.evaluate.request import request_of
-    from phaze.evaluate.usual_plans import usual_plans
     from phaze.export.launch_files import with_launches
     from phaze.graph.supply.tracing import OPENING
 
@@ -168,7 +168,7 @@ def planned_answer(
         raise NothingFitsError(document["shortage"]["sentence"], document, shown.sections)
     if perfetto is not None:
         write_trace(perfetto, [(job.model, best.problem, best.plan)])
-    whole = planned_document(request, found, *usual_plans(request, found), job)
+    whole = planned_document(request, found, *heuristic_plans(request, found), job)
     whole["job"] = planned_job(job, request, best)
     document = with_launches(whole, partial(rank_of, request))
     if others or along:

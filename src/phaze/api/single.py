@@ -17,7 +17,7 @@ from phaze.report.progress import on_standard_error
 
 if TYPE_CHECKING:
     from phaze.placement.plan import Plan
-    from phaze.placement.problem import Problem as PlacementProblem
+    from phaze.placement.problem import PlacementProblem
     from phaze.report.progress import Progress
     from phaze.schedule.solve import Known
 
@@ -181,7 +181,7 @@ def _layer_schedules(options: ScheduleOptions, memo: "Known", progress: "Progres
     from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
     from phaze.graph.supply.point import Rank
     from phaze.graph.supply.rank import rank_of
-    from phaze.graph.supply.supply import GraphFile, supply_of
+    from phaze.graph.supply.supply import SuppliedGraph, supply_of
     from phaze.graph.supply.tracing import OPENING
     from phaze.schedule.solve import solve
 
@@ -195,7 +195,7 @@ def _layer_schedules(options: ScheduleOptions, memo: "Known", progress: "Progres
         supply = supply_of(place, allow_code=True, fresh=options["fresh"])
     else:
         supply = model
-    kernels = options["attention"] or (None if isinstance(supply, GraphFile) else setting.stack.attention)
+    kernels = options["attention"] or (None if isinstance(supply, SuppliedGraph) else setting.stack.attention)
     rank = Rank(options["tensor"], options["microbatch"], length, kernels, options["sequence_parallel"] or None)
     traced = rank_of(supply, rank, watch=progress.counting("tracing"))
     progress.clear()

@@ -34,7 +34,7 @@ BASES: tuple[Basis, Basis] = ("calibrated", "datasheet")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AccuracyRow:
     """One measured figure in seconds, and ours for it."""
 
     group: str
@@ -71,18 +71,18 @@ def _measured(row: dict[str, Any]) -> Measured:
     return measured_vector(row["operator"], elements, rows, row["seconds"])
 
 
-def operator_rows() -> list[Row]:
+def operator_rows() -> list[AccuracyRow]:
     """Products and softmaxes."""
     chip, raw = load_chip(CHIP), _data()["operators"]
     rows = measured_operators()
     ours = [predicted_s(rows, chip_set([chip]), chip_constants(chip, basis)) for basis in BASES]
     return [
-        Row(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])
+        AccuracyRow(said["operator"], row.label.split()[1], row.seconds, a, b, said["source"])
         for said, row, a, b in zip(raw, rows, *ours, strict=True)
     ]
 
 
-def rate_rows() -> list[Row]:
+def rate_rows() -> list[AccuracyRow]:
     """The product with the greatest rate found on each of several chips."""
     found = []
     for row in _data()["rates"]:
@@ -91,11 +91,11 @@ def rate_rows() -> list[Row]:
         in_a_row = [replace(chip_constants(chip, basis), start_up_s=0.0) for basis in BASES]
         a, b = (predicted_s(asked, chip_set([chip]), constants)[0] for constants in in_a_row)
         label = f"{chip.name} {asked[0].label.split()[1]}"
-        found.append(Row("greatest product rate", label, row["seconds"], a, b, row["source"]))
+        found.append(AccuracyRow("greatest product rate", label, row["seconds"], a, b, row["source"]))
     return found
 
 
-def all_reduce_rows() -> list[Row]:
+def all_reduce_rows() -> list[AccuracyRow]:
     """All-reduces inside a node."""
     cluster = load_cluster(CLUSTER)
 
@@ -103,7 +103,7 @@ def all_reduce_rows() -> list[Row]:
         return collective("all_reduce", row["bytes"], row["ranks"], cluster, basis).time_s
 
     return [
-        Row(
+        AccuracyRow(
             f"all_reduce, {row['ranks']} devices",
             f"{row['bytes'] / 2**20:.0f} MiB",
             row["seconds"],
@@ -144,7 +144,7 @@ def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hi
     return total
 
 
-def layer_rows() -> list[Row]:
+def layer_rows() -> list[AccuracyRow]:
     """Forward and backward of one layer."""
     chip, cluster = load_chip(CHIP), load_cluster("selene")
     found = []
@@ -159,10 +159,10 @@ def layer_rows() -> list[Row]:
             ours["backward"].append(backward + (forward if row["recompute"] == "full" else 0.0))
         for name, (a, b) in ours.items():
             label = f"{name}, recompute {row['recompute']}"
-            found.append(Row("layer of 22B, 8 devices", label, row[f"{name}_s"], a, b, row["source"]))
+            found.append(AccuracyRow("layer of 22B, 8 devices", label, row[f"{name}_s"], a, b, row["source"]))
     return found
 
 
-def accuracy_rows() -> list[Row]:
+def accuracy_rows() -> list[AccuracyRow]:
     """Every measured row."""
     return [*operator_rows(), *rate_rows(), *all_reduce_rows(), *layer_rows()]

@@ -1,7 +1,7 @@
 """Energy of works by component, and power of a layer, on a set of chips of cores or of clusters.
 
 For a work with M multiply-accumulates and O lane operations, its bytes at each level (:class:`Column`), and
-the prices of a chip (:class:`Prices`), all at the reference voltage and times V^2 at the clock of the chip:
+the prices of a chip (:class:`EnergyPrices`), all at the reference voltage and times V^2 at the clock of the chip:
 
     tensor_arrays  = V^2 M mac                                          registers of the array are in ``mac``
     tensor_buffers = V^2 (core_bytes edge + filled_bytes fill)          what arrays read, what fills their buffers
@@ -62,7 +62,7 @@ class Energies:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class EnergyPrices:
     """What operations and bytes take on every chip, joules at the reference voltage.
 
     The tensor buffers take ``buffers`` times (``edge_share`` core bytes x ``edge`` + filled bytes x ``fill``), so that
@@ -82,12 +82,12 @@ class Prices:
     global_j: Floats
 
 
-def prices_of(chips: ChipSet, technology: Technology, constants: Constants) -> Prices:
+def prices_of(chips: ChipSet, technology: Technology, constants: Constants) -> EnergyPrices:
     """The prices of every chip."""
     if technology.sets_clock:
         return _node_prices(chips, technology, constants)
     each, energy = np.ones(len(chips)), technology.energy
-    return Prices(
+    return EnergyPrices(
         volts_squared=each,
         mac_j=energy.mac_j,
         lane_j=energy.lane_j,
@@ -102,12 +102,12 @@ def prices_of(chips: ChipSet, technology: Technology, constants: Constants) -> P
     )
 
 
-def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> Prices:
+def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> EnergyPrices:
     clusters, energy = chips.columns, node.energy
     volts_squared = node.voltage.at(chips.running_hz(constants)) ** 2
     operand_j = energy.core_buffer_j_per_byte(clusters.operand_bytes)
     across_j = operand_j + node.wire_j * np.sqrt(chips.area_mm2) / 2.0
-    return Prices(
+    return EnergyPrices(
         volts_squared=volts_squared,
         mac_j=energy.mac_j,
         lane_j=energy.lane_j,
@@ -127,7 +127,7 @@ def energies(column: Column, work: int, chips: ChipSet, technology: Technology) 
     return energies_at(column, work, prices_of(chips, technology, column.constants))
 
 
-def energies_at(column: Column, work: int, price: Prices) -> Energies:
+def energies_at(column: Column, work: int, price: EnergyPrices) -> Energies:
     """The same at given prices."""
     costed = column.works[work]
     macs = sum(p.macs for p in costed.products)

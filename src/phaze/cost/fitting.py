@@ -77,7 +77,7 @@ def measured_vector(kind: str, elements: int, rows: int, seconds: float) -> Meas
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ChipFit:
     """Fitted constants, and median absolute errors: with the constants before, with these, and cross-validated.
 
     ``clock_hz``: of a chip of clusters whose products were measured; ``held_back``: absolute errors of those rows."""
@@ -185,7 +185,7 @@ def _calibration(found: Constants, rows: Sequence[Measured], chip: Chip) -> Cali
     return old
 
 
-def fit_chip(rows: Sequence[Measured], chip: Chip) -> Fit:
+def fit_chip(rows: Sequence[Measured], chip: Chip) -> ChipFit:
     """The constants of ``chip`` that fit ``rows`` best, and how far they are off on rows they have not seen."""
     kinds = [sum(bool(row.work.products) for row in rows), sum(not row.work.products for row in rows)]
     if max(kinds, default=0) < LEAST_ROWS:
@@ -202,4 +202,4 @@ def fit_chip(rows: Sequence[Measured], chip: Chip) -> Fit:
         held = [row for i, row in enumerate(rows) if i % FOLDS == fold]
         rest = [row for i, row in enumerate(rows) if i % FOLDS != fold]
         unseen += [abs(e) for e in errors_of(held, chip, _fit_all(rest, chip, DATASHEET))]
-    return Fit(calibration, clock_hz, len(rows), median(before), median(fitted), median(unseen), tuple(unseen))
+    return ChipFit(calibration, clock_hz, len(rows), median(before), median(fitted), median(unseen), tuple(unseen))

@@ -14,11 +14,11 @@ from phaze.evaluate.flow import block_calls
 from phaze.evaluate.headroom import DeviceMemory, memory_left
 from phaze.evaluate.idle import idle_document
 from phaze.evaluate.imbalance import imbalance_sensitivity
-from phaze.evaluate.layer_times import keeping_of
+from phaze.evaluate.layer_passes import keeping_of
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.offloaded import offload_document
-from phaze.evaluate.plan import Candidate, Request
-from phaze.evaluate.plan_order import Planned
+from phaze.evaluate.plan import Candidate, PlanRequest
+from phaze.evaluate.plan_order import PlannedChoice
 from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Job
 from phaze.evaluate.run_file import RunJob
@@ -33,7 +33,7 @@ from phaze.hardware.provenance import chip_provenance
 from phaze.placement.answer import UNNAMED, document_of, require_true
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Breakdown, Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Shortage
 from phaze.units import Batch, TokenBatch
 
@@ -57,7 +57,7 @@ class PlanFacts:
     expert_planned: bool = False
 
 
-def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
+def memory_shortage(problem: PlacementProblem, plan: Plan) -> dict[str, Any] | None:
     """What the fullest stage needs beyond the memory there is, by term; None if everything fits."""
     fullest = max(plan.stages, key=lambda stage: stage.memory.total_bytes)
     if problem.fits(fullest.memory.total_bytes):
@@ -71,7 +71,7 @@ def memory_shortage(problem: Problem, plan: Plan) -> dict[str, Any] | None:
     }
 
 
-def plan_document(facts: PlanFacts, problem: Problem, plan: Plan) -> dict[str, Any]:
+def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> dict[str, Any]:
     """A plan with every figure that follows from it, whether it fits or not. Its checker agrees."""
     model, chip = facts.model, facts.setting.chip
     used, devices = plan.data * sum(stage.devices for stage in plan.stages), facts.devices
@@ -131,7 +131,7 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
     return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}
 
 
-def fixed_document(job: RunJob, problem: Problem, plan: Plan, basis: Basis) -> dict[str, Any]:
+def fixed_document(job: RunJob, problem: PlacementProblem, plan: Plan, basis: Basis) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage."""
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
@@ -190,8 +190,8 @@ def _baseline(candidate: Candidate | None, best: Plan, facts: PlanFacts) -> dict
 
 
 def planned_document(
-    request: Request,
-    found: Planned,
+    request: PlanRequest,
+    found: PlannedChoice,
     thumb: Candidate | None,
     experts: Candidate | None = None,
     job: Job | None = None,
@@ -225,14 +225,14 @@ def planned_document(
     }
 
 
-def _searched(request: Request) -> dict[str, list[int]]:
+def _searched(request: PlanRequest) -> dict[str, list[int]]:
     """The degrees and microbatches that stood to choice."""
     sets = {"tensor": request.widths, "microbatch": request.microbatches}
     sets |= {"context": request.contexts, "expert": request.expert}
     return {key: sorted(values) for key, values in sets.items()}
 
 
-def _sensitivity(request: Request, planned: Planned) -> dict[str, Any]:
+def _sensitivity(request: PlanRequest, planned: PlannedChoice) -> dict[str, Any]:
     """What an imbalance of experts would do to the plan, where they are shared out."""
     found = imbalance_sensitivity(request, planned)
     return {"imbalance_sensitivity": found} if found else {}

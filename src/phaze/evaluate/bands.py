@@ -47,7 +47,7 @@ SUREST = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BandKind:
     """A kind of answer; None: any."""
 
     chip: ChipKind
@@ -88,10 +88,10 @@ def family_of(stack: str) -> str:
     return RELEASE.sub("", stack)
 
 
-def wider(kind: Kind) -> Iterator[Kind]:
+def wider(kind: BandKind) -> Iterator[BandKind]:
     """A kind and those that it falls back to, narrow to wide."""
-    layout, bits = Kind(kind.chip, kind.layout), Kind(kind.chip, bits=kind.bits)
-    yield from dict.fromkeys([kind, replace(kind, stack=None), layout, bits, Kind(kind.chip)])
+    layout, bits = BandKind(kind.chip, kind.layout), BandKind(kind.chip, bits=kind.bits)
+    yield from dict.fromkeys([kind, replace(kind, stack=None), layout, bits, BandKind(kind.chip)])
 
 
 Counted = Annotated[int, Field(ge=0)]
@@ -107,8 +107,8 @@ class KindTable(Document):
     stack: str | None = None
 
     @property
-    def kind(self) -> Kind:
-        return Kind(self.chip, self.layout, self.bits, self.stack)
+    def kind(self) -> BandKind:
+        return BandKind(self.chip, self.layout, self.bits, self.stack)
 
 
 class TimeBand(KindTable):
@@ -170,7 +170,7 @@ def bundled_bands() -> BandsFile:
     return check(BandsFile, parse(text, "json", where), where)
 
 
-def band_of(kind: Kind, bands: BandsFile | None = None) -> TimeBand:
+def band_of(kind: BandKind, bands: BandsFile | None = None) -> TimeBand:
     """The band of the narrowest kind that has one."""
     known = {entry.kind: entry for entry in (bands or bundled_bands()).time}
     return next(known[each] for each in wider(kind) if each in known)
@@ -180,7 +180,7 @@ def band_document(basis: Trusted, stack: str, precision: Precision, layout: Layo
     """The band of an answer and what it rests on, as plain values; ideal times are bounds and have none."""
     if basis == "ideal":
         return {"band": 0.0}
-    found = band_of(Kind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
+    found = band_of(BandKind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
     return {"band": found.band, "band_of": {"kind": found.kind.words, "runs": found.rows, "sources": found.sources}}
 
 

@@ -15,12 +15,12 @@ from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
 from phaze.hardware.cluster import Cluster
 from phaze.pipeline.families import ONE_F_ONE_B
-from phaze.placement.layers import Layer
+from phaze.placement.layers import PlacedLayer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, fits_at, price
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.placement.rules import Mode
 from phaze.placement.structure import StageCut
 
@@ -30,7 +30,7 @@ ROUNDING = 1e-9
 Split = tuple[int, int, int]
 
 
-def _again_s(layer: Layer, extra: Extra, mode: Mode) -> float:
+def _again_s(layer: PlacedLayer, extra: Extra, mode: Mode) -> float:
     """What a layer runs again in a mode."""
     if mode == "full":
         return layer.forward_s if extra.full_s is None else extra.full_s
@@ -39,7 +39,7 @@ def _again_s(layer: Layer, extra: Extra, mode: Mode) -> float:
     return sum(own.again_s for own in extra.more if own.name == mode)
 
 
-def cuts_bound_s(problem: Problem, shape: Shape, cuts: Sequence[StageCut]) -> float:
+def cuts_bound_s(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut]) -> float:
     """What no plan of these stages undercuts: m times the passes of its slowest one."""
     own = {layer.id: (layer, extra) for layer, extra in zip(*_of_width(problem, shape), strict=True)}
     slowest_s = max(
@@ -49,19 +49,19 @@ def cuts_bound_s(problem: Problem, shape: Shape, cuts: Sequence[StageCut]) -> fl
     return problem.rounds(shape.data) * slowest_s * (1 - ROUNDING)
 
 
-def _of_width(problem: Problem, shape: Shape) -> tuple[tuple[Layer, ...], tuple[Extra, ...]]:
+def _of_width(problem: PlacementProblem, shape: Shape) -> tuple[tuple[PlacedLayer, ...], tuple[Extra, ...]]:
     graph, extras = problem.graph(shape.tensor)
     return graph.layers, extras
 
 
-def _simple(problem: Problem) -> Problem:
+def _simple(problem: PlacementProblem) -> PlacementProblem:
     """The problem under 1F1B, which is what people run, whatever families are allowed, or under GPipe alone."""
     simple = [f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.most_stages)]
     families = tuple(f for f in simple if not f.separate_passes) or tuple(simple) or (ONE_F_ONE_B,)
     return replace(problem, rules=replace(problem.rules, families=families))
 
 
-def _even_stages(problem: Problem, model: Model, stages: int) -> Iterator[list[StageCut]]:
+def _even_stages(problem: PlacementProblem, model: Model, stages: int) -> Iterator[list[StageCut]]:
     """So many stages cut evenly, all in one mode of recompute but where the last has none."""
     for mode in problem.modes():
         *first, last = even_cuts(model, stages, mode)
@@ -70,7 +70,7 @@ def _even_stages(problem: Problem, model: Model, stages: int) -> Iterator[list[S
         yield [*first, last]
 
 
-def fits_evenly(problem: Problem, model: Model, stages: int) -> bool:
+def fits_evenly(problem: PlacementProblem, model: Model, stages: int) -> bool:
     """Whether a plan of so many stages cut evenly fits in some mode of recompute."""
     replicas = min(problem.devices // (stages * model.tensor), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
@@ -81,7 +81,9 @@ def fits_evenly(problem: Problem, model: Model, stages: int) -> bool:
     return any(fits_at(problem, shape, cuts, order) for cuts in _even_stages(problem, model, stages))
 
 
-def even_plan(problem: Problem, model: Model, stages: int, prices: Prices, below_s: float = inf) -> Plan | None:
+def even_plan(
+    problem: PlacementProblem, model: Model, stages: int, prices: Prices, below_s: float = inf
+) -> Plan | None:
     """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does, or
     none that takes less than ``below_s``."""
     width, found = model.tensor, list[tuple[Plan, Shape, list[StageCut]]]()
@@ -111,14 +113,16 @@ def even_plan(problem: Problem, model: Model, stages: int, prices: Prices, below
     return price(problem, shape, cuts, prices)
 
 
-def experts_plan(problem: Problem, model: Model, split: Split, prices: Prices, below_s: float = inf) -> Plan | None:
+def experts_plan(
+    problem: PlacementProblem, model: Model, split: Split, prices: Prices, below_s: float = inf
+) -> Plan | None:
     """The experts' split of a traced rank; None if it has another width or nothing fits and takes less than
     ``below_s``."""
     pipeline, _, tensor = split
     return even_plan(problem, model, pipeline, prices, below_s) if model.tensor == tensor else None
 
 
-def rule_of_thumb(problem: Problem, model: Model, prices: Prices, below_s: float = inf) -> Plan | None:
+def rule_of_thumb(problem: PlacementProblem, model: Model, prices: Prices, below_s: float = inf) -> Plan | None:
     """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits, or the first that
     does takes ``below_s`` or more."""
     for power in range((problem.devices // model.tensor).bit_length()):

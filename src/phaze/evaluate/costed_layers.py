@@ -11,21 +11,21 @@ import numpy as np
 
 from phaze.cost.chip_set import chip_set
 from phaze.evaluate.known_works import KnownWorks
-from phaze.evaluate.layer_table import layer_table
-from phaze.evaluate.layer_times import (
+from phaze.evaluate.layer_passes import (
     RunPasses,
     keeping_of,
     rule_of,
     ruled_layer,
     run_passes,
 )
+from phaze.evaluate.layer_table import layer_table
 from phaze.evaluate.layers import EXACT, LayerCost, Setting, column_costs
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
 from phaze.graph.saved.regions import KnownRegions
 from phaze.placement.job import PlacementJob
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.schedule.solve import KnownPart
 
 
@@ -47,7 +47,7 @@ class CostedLayers:
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
         self._costs: dict[tuple[int, tuple[str, ...]], LayerCost] = {}
         self._parts: dict[str, KnownPart] = {}
-        self._problems: dict[tuple[int, int], tuple[Model, Problem]] = {}
+        self._problems: dict[tuple[int, int], tuple[Model, PlacementProblem]] = {}
 
     def _key(self, layer: Layer) -> int:
         self._layers[id(layer)] = layer
@@ -87,7 +87,7 @@ class CostedLayers:
         for place, layer in enumerate(missing):
             self._passes_s[id(layer)] = seconds[2 * place] + seconds[2 * place + 1]
 
-    def problem(self, model: Model, job: PlacementJob, build: Callable[[], Problem]) -> Problem:
+    def problem(self, model: Model, job: PlacementJob, build: Callable[[], PlacementProblem]) -> PlacementProblem:
         """The placement problem of a rank, built if this is the first time; the model is kept with it."""
         key = (id(model), job.shard)
         if key not in self._problems:

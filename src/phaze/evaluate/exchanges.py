@@ -13,12 +13,12 @@ from phaze.cost.chip_set import chip_set
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.ranks import members_by_level
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, is_exchange_of_experts
-from phaze.evaluate.layer_times import ruled_layer
+from phaze.evaluate.layer_passes import ruled_layer
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.ruled_pass import work_times
 from phaze.graph.ir import Layer, Model
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 
 
 def _layer_s(layer: Layer, setting: Setting) -> float:
@@ -41,7 +41,7 @@ def _hidden_s(layer: Layer, setting: Setting) -> float:
     return total
 
 
-def exchange_document(model: Model, problem: Problem, plan: Plan, setting: Setting) -> dict[str, Any]:
+def exchange_document(model: Model, problem: PlacementProblem, plan: Plan, setting: Setting) -> dict[str, Any]:
     """These figures of a plan whose experts are shared out; nothing of others."""
     if plan.sharing.expert == 1:
         return {}

@@ -21,7 +21,7 @@ from phaze.placement.job import PlacementJob
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import ORDERS, Mode
 from phaze.placement.structure import StageCut
 
@@ -85,7 +85,7 @@ def _require_pieces(model: Model, cuts: Sequence[StageCut], chunks: int) -> None
         raise InputError("plan.chunks", f"{chunks} chunks and a stage of {fewest} layers", "use at most as many chunks")
 
 
-def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = None) -> tuple[Problem, Plan]:
+def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = None) -> tuple[PlacementProblem, Plan]:
     """The plan of a job with its times and memory; ``memo`` keeps what jobs share."""
     plan = job.plan
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)

@@ -42,8 +42,8 @@ from phaze.hardware.formats import PLAIN, Precision
 from phaze.pipeline.family import Family
 from phaze.placement.frozen import NO_FROZEN, Frozen
 from phaze.placement.job import PlacementJob
-from phaze.placement.layers import Layer, LayerGraph, layer_graph
-from phaze.placement.problem import Extra, LayerMode, Problem
+from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeOption
 from phaze.placement.settings import PlacedLayers, families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
 
@@ -70,7 +70,7 @@ def placed_layers(
         cost, tie, again = costs[call.layer], ties.get(number), number in blocks
         trained = tie is None or _is_trained(model, tie)
         layers.append(
-            Layer(
+            PlacedLayer(
                 id=number,
                 forward_s=cost.forward_s,
                 backward_s=cost.backward_s,
@@ -118,11 +118,11 @@ def _frozen(cost: LayerCost, sent: float, tie: Tie | None) -> Frozen:
     return Frozen(sent * cost.frozen[0], sent * cost.frozen[1], *shared)
 
 
-def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> LayerMode:
+def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> RecomputeOption:
     """A layer in a mode; what lies around the blocks is not recomputed."""
     if not again:
-        return LayerMode(mode.name, cost.saved_bytes, 0.0, 0.0)
-    return LayerMode(mode.name, min(mode.saved_bytes, cost.saved_bytes), mode.live_bytes, mode.again_s)
+        return RecomputeOption(mode.name, cost.saved_bytes, 0.0, 0.0)
+    return RecomputeOption(mode.name, min(mode.saved_bytes, cost.saved_bytes), mode.live_bytes, mode.again_s)
 
 
 def block_calls(model: Model) -> list[int]:
@@ -149,7 +149,7 @@ def placement_problem(
     hbm_bytes_per_s: float | None,
     families: tuple[Family, ...] | None = None,
     sharing: Sharing = REPLICAS,
-) -> Problem:
+) -> PlacementProblem:
     """The placement problem of layers (:func:`placed_layers`) at one or more widths.
 
     ``families``: what a given plan runs; if None all that stack and blocks allow. ``sharing``: that of the model
@@ -167,7 +167,7 @@ def rank_problem(
     costs: Sequence[LayerCost] | None = None,
     families: tuple[Family, ...] | None = None,
     hbm_bytes_per_s: float | None = None,
-) -> Problem:
+) -> PlacementProblem:
     """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers, and the bandwidth that vector
     work reaches, where they are known."""
     costs = layer_costs(model, setting) if costs is None else costs

@@ -5,8 +5,8 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel
-from phaze.evaluate.plan import Request
-from phaze.evaluate.plan_order import Planned, problem_of
+from phaze.evaluate.plan import PlanRequest
+from phaze.evaluate.plan_order import PlannedChoice, problem_of
 from phaze.graph.split_context import way_named
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
@@ -16,7 +16,7 @@ from phaze.placement.structure import StageCut
 STEPS = (1.1, 1.25, 1.5)
 
 
-def imbalance_sensitivity(request: Request, planned: Planned) -> list[dict[str, Any]]:
+def imbalance_sensitivity(request: PlanRequest, planned: PlannedChoice) -> list[dict[str, Any]]:
     """Rows of the fullest rank over the mean, and how much slower the best plan is then; none where no experts are
     shared out."""
     best = planned.best

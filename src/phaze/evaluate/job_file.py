@@ -15,7 +15,7 @@ from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.parallel_rank import MOST_ROWS, Parallel, parallel_rank, supply_at
-from phaze.evaluate.plan import Candidate, RankAt, Request
+from phaze.evaluate.plan import Candidate, PlanRequest, RankAt
 from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.recomputing import parts_of
 from phaze.evaluate.request import Job
@@ -27,7 +27,7 @@ from phaze.graph.split_context import way_named
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
 from phaze.graph.supply.point import Point
-from phaze.graph.supply.supply import Family, Supply, supply_of
+from phaze.graph.supply.supply import GraphFamily, Supply, supply_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
 from phaze.hardware.formats import Precision
@@ -78,7 +78,7 @@ class Reopened:
     setting: Setting
 
 
-def planned_job(job: Job, request: Request, best: Candidate) -> dict[str, Any]:
+def planned_job(job: Job, request: PlanRequest, best: Candidate) -> dict[str, Any]:
     """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan, and what was
     requested of the plans that were searched."""
     restricted = restrictions_of(job)
@@ -129,7 +129,7 @@ def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]
 def _supply(job: JobTable) -> Supply:
     """The model of a job: a family by its sizes, or a name."""
     if job.family is not None and job.sizes is not None:
-        return Family(job.family, job.sizes)
+        return GraphFamily(job.family, job.sizes)
     return supply_of(str(job.model), kept=True)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.layer_times import RuledLayer
+from phaze.evaluate.layer_passes import RuledLayer
 from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, work_times
 from phaze.hardware.calibration import Constants
 

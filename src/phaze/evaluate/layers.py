@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.measured_clock import chip_constants
+from phaze.evaluate.layer_passes import RuledLayer, rule_of, ruled_layers
 from phaze.evaluate.layer_table import LayerTable, layer_table
-from phaze.evaluate.layer_times import RuledLayer, rule_of, ruled_layers
 from phaze.evaluate.pass_builder import ruled_pass
 from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
 from phaze.graph.ir import Model, OperatorGraph
@@ -23,7 +23,7 @@ from phaze.hardware.cluster import Cluster
 from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
-from phaze.schedule.problem import Problem, Schedule
+from phaze.schedule.problem import Schedule, ScheduleProblem
 from phaze.schedule.solve import Known, KnownPart, Limits, Scheduler
 from phaze.schedule.solved import SolvedSchedules
 
@@ -178,7 +178,7 @@ def _passed(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[Rul
     return one, one.times(work_times(one.works, chips, setting.constants, one.rule), 0, chips)
 
 
-def pass_problem(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, Problem]:
+def pass_problem(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[RuledPass, ScheduleProblem]:
     """A (fused) pass and its scheduling problem in a setting."""
     one, times = _passed(graph, setting, backward)
     return one, one.problem(times, 0)
@@ -186,7 +186,7 @@ def pass_problem(graph: OperatorGraph, setting: Setting, backward: bool) -> tupl
 
 def pass_schedule(
     graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort = EXACT
-) -> tuple[RuledPass, Problem, Schedule]:
+) -> tuple[RuledPass, ScheduleProblem, Schedule]:
     """A (fused) pass, its scheduling problem and its schedule in a setting."""
     one, times = _passed(graph, setting, backward)
     schedule = one.schedule(times, 0, effort.limits, None, effort.scheduler, effort.solved)

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.plan import Candidate, Request, choices, problem_at
+from phaze.evaluate.plan import Candidate, PlanRequest, choices, problem_at
 from phaze.evaluate.run_file import job_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import MODES, ZEROS
 from phaze.placement.shortage import Levers, Shortage, least_hbm, something_fits
 from phaze.placement.solve import fastest_plan
@@ -77,9 +77,9 @@ def _most_stages(raw: Mapping[str, Any]) -> int:
     return int(sizes["layers"]) if sizes else 256
 
 
-def _least_hbm(problems: Sequence[Problem]) -> tuple[float, Problem] | None:
+def _least_hbm(problems: Sequence[PlacementProblem]) -> tuple[float, PlacementProblem] | None:
     """The least memory at which a plan of one of the problems fits, and that problem."""
-    best: tuple[float, Problem] | None = None
+    best: tuple[float, PlacementProblem] | None = None
     for problem in problems:
         if best is not None and not something_fits(replace(problem, hbm_bytes=best[0] * (1 - 1e-9))):
             continue
@@ -89,7 +89,7 @@ def _least_hbm(problems: Sequence[Problem]) -> tuple[float, Problem] | None:
     return best
 
 
-def _fewest_devices(problems: Sequence[Problem]) -> int | None:
+def _fewest_devices(problems: Sequence[PlacementProblem]) -> int | None:
     def enough(devices: int) -> bool:
         fewest_devices = []
         for problem in problems:
@@ -117,13 +117,13 @@ def _parts(microbatch: int) -> list[int]:
     return [microbatch // by for by in range(2, min(microbatch, MOST_PARTS) + 1) if microbatch % by == 0]
 
 
-def sought_levers(request: Request, found: Sequence[Candidate]) -> Shortage:
+def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
     """Why nothing fits: the plan that would in the least memory, and the levers of the whole job."""
     if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
         request = replace(request, job=replace(request.job, zero=max(request.zeros)), zeros=())
     problems = [candidate.problem.at_zero(request.job.zero) for candidate in found]
 
-    def anything(changed: Request) -> bool:
+    def anything(changed: PlanRequest) -> bool:
         try:
             tried = [problem_at(changed, changed.model_at(*choice)) for choice in choices(changed)]
         except InputError:

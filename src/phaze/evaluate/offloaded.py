@@ -9,15 +9,15 @@
 from typing import Any
 
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layer_times import keeping_of, run_layer
+from phaze.evaluate.layer_passes import keeping_of, run_layer
 from phaze.evaluate.layers import Setting
 from phaze.graph.ir import Model
 from phaze.graph.saved.modes import JOIN, OFFLOAD, Modes
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 
 
-def offload_document(model: Model, problem: Problem, plan: Plan, setting: Setting) -> dict[str, Any]:
+def offload_document(model: Model, problem: PlacementProblem, plan: Plan, setting: Setting) -> dict[str, Any]:
     """Bytes in the memory of a device's host; nothing of plans that offload nothing."""
     stages, blocks = len(plan.stages), frozenset(block_calls(model))
     family, rounds, most = problem.family(plan.family, plan.chunks), problem.rounds(plan.data), 0.0

@@ -4,7 +4,7 @@ A product may run beside a collective c if it neither leads to c nor follows fro
 before c read: the weight gradient of the same map. Piece by piece, also the products that a scatter waits for or that
 wait for a gather: while a piece is on its way, the product works on the next (:func:`companions`). Exchanges of experts
 and of parts of a sequence stand apart (:mod:`phaze.evaluate.exchange_overlap`, rings of
-:mod:`phaze.evaluate.pass_units`).
+:mod:`phaze.evaluate.schedule_operators`).
 :mod:`phaze.evaluate.ruled_pass` makes schedules of that.
 """
 

@@ -8,12 +8,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from phaze.cost.accumulation import KnownGradients
-from phaze.cost.plain_softmax import launches
+from phaze.cost.unfused_softmax import launches
 from phaze.cost.work import KnownOperators, Work, works_of
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
 from phaze.evaluate.overlap import companions
-from phaze.evaluate.pass_units import Pieces, Unit, named_beside, rings_of, units_of
 from phaze.evaluate.ruled_pass import KnownCollectives, RuledPass, network_costs
+from phaze.evaluate.schedule_operators import Pieces, Unit, named_beside, rings_of, units_of
 from phaze.graph.fuse import fuse_graph
 from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import OperatorGraph

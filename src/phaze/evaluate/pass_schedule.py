@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from phaze.errors import InputError, unknown_name
-from phaze.evaluate.layer_times import run_layer
+from phaze.evaluate.layer_passes import run_layer
 from phaze.evaluate.layers import Setting, pass_problem
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.ir import Operator as GraphOperator
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
-from phaze.schedule.problem import Problem
+from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
 from phaze.values import replace
 
@@ -30,11 +30,11 @@ class LayerPass:
     problem has no more than it has operators)."""
 
     of: dict[str, Any]
-    problem: Problem
+    problem: ScheduleProblem
     cores: tuple[int, int]
 
     @property
-    def shown(self) -> Problem:
+    def shown(self) -> ScheduleProblem:
         """The problem on all cores of the chip."""
         return replace(self.problem, tensor_cores=self.cores[0], vector_cores=self.cores[1])
 

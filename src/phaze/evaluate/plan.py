@@ -23,10 +23,10 @@ from phaze.graph.ir import Attention, Model
 from phaze.graph.split_context import Way
 from phaze.placement.job import PlacementJob
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 
 # So many of the best choices are told apart; what could not be among them is not looked at closely.
-TOLD = 5
+ALTERNATIVES_SHOWN = 5
 ModelAt = Callable[[int, int, bool, Attention], Model]
 Choosing = tuple[int, int, bool, Attention]
 # The rank of a choice under further degrees.
@@ -34,7 +34,7 @@ RankAt = Callable[[Choosing, Parallel], Model]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PlanRequest:
     """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel, attention),
     ``job`` what all its placement problems have in common; ``attentions`` are those to try. ``experts`` is the
     published split (pipeline, data, tensor) of 1024 devices, where there is one. ``zeros``: stages of ZeRO to try
@@ -69,7 +69,7 @@ class Request:
         """What collectives and transfers take."""
         return LevelPrices(self.setting.cluster, self.setting.basis)
 
-    def sharded_over(self, ranks: int) -> "Request":
+    def sharded_over(self, ranks: int) -> "PlanRequest":
         """The request with state sharded over so many of the ranks with the same weights, 0: all."""
         return replace(self, job=replace(self.job, shard=ranks))
 
@@ -81,7 +81,7 @@ class Candidate:
     microbatch: int
     sequence_parallel: bool
     model: Model
-    problem: Problem
+    problem: PlacementProblem
     plan: Plan | None
 
     @property
@@ -91,12 +91,12 @@ class Candidate:
         return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
 
 
-def problem_at(request: Request, model: Model) -> Problem:
+def problem_at(request: PlanRequest, model: Model) -> PlacementProblem:
     """The placement problem of a traced rank."""
     return rank_problem(request.job, model, request.setting)
 
 
-def choices(request: Request) -> Iterator[Choosing]:
+def choices(request: PlanRequest) -> Iterator[Choosing]:
     """Every (width, microbatch, sequence parallel, attention) to try, in order."""
     refused = {choice for choice, _ in request.refused}
     for width in request.widths:

@@ -12,7 +12,7 @@ expert-tensor degree, ranks that share out state. It has a lower bound that is s
 m max(C / S, longest) is no more than any family's batch time: alpha P + beta sum D >= m P, as P is at least both. One
 heap holds all choices by their bounds; the least is sharpened next. A choice is solved below a limit a little above
 what is known, and returns with that limit as its bound if it has no plan below it. The end: the least bound exceeds the
-TOLD-th best plan. So the best TOLD choices are exact, with every plan of theirs that is no slower; nothing is said of
+last plan that is shown. So the best of those are exact, with every plan of theirs that is no slower; nothing is said of
 the others but that they are slower.
 """
 
@@ -28,10 +28,10 @@ import numpy as np
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels
-from phaze.evaluate.plan import TOLD, Candidate, Choosing, Request, choices
+from phaze.evaluate.plan import ALTERNATIVES_SHOWN, Candidate, Choosing, PlanRequest, choices
 from phaze.evaluate.prices import KnownPrices
 from phaze.graph.ir import Model
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import OpenPlacement
 
 # A choice is solved for plans up to these factors above its bound, or above the best plan, one after another: the first
@@ -46,7 +46,7 @@ Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedChoice:
     """The choices that were solved, best first, then those that fit nowhere; how many there were, and how many
     placement problems were solved. ``costed``: their layers; ``prices``: what their collectives and transfers take."""
 
@@ -80,7 +80,7 @@ class _Open:
     steps: int = 0
 
 
-def ranks_of(request: Request) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
+def ranks_of(request: PlanRequest) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
     """Every choice of a request; those that differ in how a sequence is shared together."""
     refusals = Refusals()
     for choice in choices(request):
@@ -94,14 +94,14 @@ def ranks_of(request: Request) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
         refusals.require()
 
 
-def rank_of(request: Request, choice: Choosing, parallel: Parallel) -> Model:
+def rank_of(request: PlanRequest, choice: Choosing, parallel: Parallel) -> Model:
     """The rank of a choice under further degrees."""
     if (parallel.context, parallel.expert) == (1, 1) or request.rank_at is None:
         return request.model_at(*choice)
     return request.rank_at(choice, parallel)
 
 
-def passes_bound(request: Request, model: Model, costed: CostedLayers) -> float:
+def passes_bound(request: PlanRequest, model: Model, costed: CostedLayers) -> float:
     """What no plan of a rank undercuts, whatever memory there is."""
     each = costed.passes_s(model)
     calls = [each[call.layer] for call in model.calls]
@@ -114,17 +114,17 @@ def passes_bound(request: Request, model: Model, costed: CostedLayers) -> float:
     return float(np.min(found, initial=inf)) * (1 - ROUNDING)
 
 
-def problem_of(request: Request, model: Model, costed: CostedLayers) -> Problem:
+def problem_of(request: PlanRequest, model: Model, costed: CostedLayers) -> PlacementProblem:
     """The placement problem of a rank."""
 
-    def build() -> Problem:
+    def build() -> PlacementProblem:
         costs, rate = costed.costs(model), costed.hbm_bytes_per_s
         return rank_problem(request.job, model, request.setting, costs, hbm_bytes_per_s=rate)
 
     return costed.problem(model, request.job, build)
 
 
-def planned(request: Request, watch: Watch | None = None) -> Planned:
+def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
     """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are bounded."""
     costed, prices = CostedLayers(request.setting), KnownPrices(request.prices)
     ranks = [_Ranks(number, *own) for number, own in enumerate(ranks_of(request))]
@@ -162,16 +162,16 @@ def planned(request: Request, watch: Watch | None = None) -> Planned:
             short.append((number, own.candidate))
     solved.sort(key=lambda pair: (pair[1].rank, pair[0]))
     short.sort(key=lambda pair: (pair[1].rank, pair[0]))
-    return Planned(tuple(one for _, one in (*solved, *short)), bounded, len(tried), costed, prices)
+    return PlannedChoice(tuple(one for _, one in (*solved, *short)), bounded, len(tried), costed, prices)
 
 
 def _told(solved: Sequence[tuple[int, Candidate]]) -> float:
     """What a plan may take to be among the best."""
     times = sorted(candidate.rank[0] for _, candidate in solved)
-    return times[TOLD - 1] if len(times) >= TOLD else inf
+    return times[ALTERNATIVES_SHOWN - 1] if len(times) >= ALTERNATIVES_SHOWN else inf
 
 
-def _problems(request: Request, own: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
+def _problems(request: PlanRequest, own: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
     """The placement problems of choices, but of those that another one beats."""
     _, microbatch, spread, _ = own.choice
     requests = [request.sharded_over(ranks) for ranks in request.shards]
@@ -182,17 +182,17 @@ def _problems(request: Request, own: _Ranks, costed: CostedLayers) -> Iterator[C
             yield Candidate(microbatch, spread, model, problem_of(other, model, costed), None)
 
 
-def unbeaten(ranks: Sequence[tuple[Model, Problem]]) -> list[tuple[Model, Problem]]:
+def unbeaten(ranks: Sequence[tuple[Model, PlacementProblem]]) -> list[tuple[Model, PlacementProblem]]:
     """Ranks that differ in how their sequence is shared, but those that another beats: no layer of that takes longer or
     keeps more in any mode of recompute, so no plan of it is slower or needs more memory."""
-    found: list[tuple[Model, Problem]] = []
+    found: list[tuple[Model, PlacementProblem]] = []
     for model, problem in ranks:
         if not any(_beats(other, problem) for _, other in found):
             found = [(own, other) for own, other in found if not _beats(problem, other)] + [(model, problem)]
     return found
 
 
-def _beats(one: Problem, other: Problem) -> bool:
+def _beats(one: PlacementProblem, other: PlacementProblem) -> bool:
     """Whether no layer of one problem takes or keeps more than the same one of the other; their gradients of weights
     take as long, as a family may count these against others."""
     alike = [(a.weight_s, a.parameter_bytes) for a in one.graphs[0].layers]
@@ -202,7 +202,7 @@ def _beats(one: Problem, other: Problem) -> bool:
     return all(len(a) == len(b) and all(x <= y for x, y in zip(a, b, strict=True)) for a, b in layers)
 
 
-def _amounts(problem: Problem) -> Iterator[tuple[float, ...]]:
+def _amounts(problem: PlacementProblem) -> Iterator[tuple[float, ...]]:
     """What the layers of a problem take and hold, in an order of its own."""
     for layer, extra in zip(problem.graphs[0].layers, problem.extras[0], strict=True):
         selective = extra.selective_bytes if extra.selective_bytes is not None else layer.activation_bytes

@@ -18,14 +18,14 @@ from phaze.evaluate.parallel_rank import (
     usual_context_degrees,
     usual_expert_degrees,
 )
-from phaze.evaluate.plan import Choosing, Request, choices
+from phaze.evaluate.plan import Choosing, PlanRequest, choices
 from phaze.evaluate.recomputing import mode_asked, require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
 from phaze.graph.mixture import experts_of
 from phaze.graph.split_context import WAYS, Way
 from phaze.graph.supply.point import Point
-from phaze.graph.supply.supply import Family, GraphFile, Supply, supply_of
+from phaze.graph.supply.supply import GraphFamily, SuppliedGraph, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
@@ -134,7 +134,7 @@ class Ranks:
 
         return parallel_rank(load, parallel, self.length, spread, common)
 
-    def prepared(self, request: Request, watch: Watch) -> Request:
+    def prepared(self, request: PlanRequest, watch: Watch) -> PlanRequest:
         """The request with every choice at hand; what the model refuses is left out, with its reason."""
         points = {self.point(choice): choice for choice in choices(request)}
         failed = self.supply.prepare(list(points), watch)
@@ -175,18 +175,18 @@ def _supply(job: Job) -> Supply:
     if job.supply is not None:
         return job.supply
     if job.sizes is not None:
-        return Family(job.model, job.sizes)
+        return GraphFamily(job.model, job.sizes)
     return supply_of(job.model, allow_code=job.allow_code, fresh=job.fresh)
 
 
 def _attentions(job: Job, supply: Supply, stack: Stack) -> tuple[Attention, ...]:
     """The kinds of attention to try; a graph that was traced before states its own."""
-    if isinstance(supply, GraphFile) and job.attention in (None, "best"):
+    if isinstance(supply, SuppliedGraph) and job.attention in (None, "best"):
         return (supply.graph.attention,)
     return attentions_of(job.attention, stack, "--attention")
 
 
-def request_of(job: Job, watch: Watch = silent) -> Request:
+def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
     """The request with every name looked up; a model that is not built in is traced, and ``watch`` sees how far."""
     _require_ranges(job)
     recompute = mode_asked(job.recompute, "--recompute")
@@ -210,7 +210,7 @@ def request_of(job: Job, watch: Watch = silent) -> Request:
         job.chunks,
         share("--headroom", job.headroom),
     )
-    request = Request(
+    request = PlanRequest(
         model_at=lambda *choice: ranks.model(ranks.point(choice)),
         setting=setting,
         job=placed,
@@ -235,7 +235,7 @@ def request_of(job: Job, watch: Watch = silent) -> Request:
     return request
 
 
-def _with_usual_degrees(request: Request, job: Job, length: int) -> Request:
+def _with_usual_degrees(request: PlanRequest, job: Job, length: int) -> PlanRequest:
     """The request with the degrees that are tried where none are said; none beside those of the other kind that are."""
     offered = request
     if job.context is None:

@@ -34,13 +34,13 @@ from phaze.cost.exchange import exchange_cost
 from phaze.cost.table import CostTable, cost_table, cost_works
 from phaze.cost.work import CollectiveWork, Work
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap
-from phaze.evaluate.pass_units import Unit, in_pieces, in_ring
+from phaze.evaluate.schedule_operators import Unit, in_pieces, in_ring
 from phaze.graph.opset import KINDS
 from phaze.hardware.calibration import Constants
 from phaze.placement.machine import SOFTNESS, Machine
 from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
 from phaze.schedule.order import Order, contract, series
-from phaze.schedule.problem import Operator, Problem, Schedule
+from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rule
 from phaze.schedule.solve import Known, Limits, Scheduler, solve
 from phaze.schedule.solved import SolvedSchedules
@@ -134,8 +134,10 @@ class RuledPass:
     @cached_property
     def parts(self) -> tuple[Order, ...]:
         """The components that run one after another, whatever the chip; units by position."""
-        ones = tuple(Operator(str(i), u.core, *self._unit_times(u), u.network) for i, u in enumerate(self.units))
-        return tuple(series(contract(Problem(self.rule.name, 1, 1, ones, self.edges))))
+        ones = tuple(
+            ScheduledOperator(str(i), u.core, *self._unit_times(u), u.network) for i, u in enumerate(self.units)
+        )
+        return tuple(series(contract(ScheduleProblem(self.rule.name, 1, 1, ones, self.edges))))
 
     def _unit_times(self, unit: Unit) -> tuple[float, float]:
         free = unit.core == "none" and all(self.waits_s[place] == 0 for place in unit.places)
@@ -226,10 +228,10 @@ class RuledPass:
             total = total + np.max(np.stack(list(found.values())), axis=0)
         return total
 
-    def problem(self, times: Times, chip: int) -> Problem:
+    def problem(self, times: Times, chip: int) -> ScheduleProblem:
         """The scheduling problem on one chip of an array; cores beyond the number of operators make no difference."""
         operators = tuple(
-            Operator(
+            ScheduledOperator(
                 str(index),
                 unit.core,
                 float(times.one_core_s[index, chip]),
@@ -240,7 +242,7 @@ class RuledPass:
             for index, unit in enumerate(self.units)
         )
         tensor, vector = (min(int(n[chip]), len(operators)) for n in (times.tensor_cores, times.vector_cores))
-        return Problem(self.rule.name, tensor, vector, operators, self.edges, self.beside)
+        return ScheduleProblem(self.rule.name, tensor, vector, operators, self.edges, self.beside)
 
     def schedule(
         self,

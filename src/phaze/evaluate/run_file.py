@@ -30,7 +30,7 @@ from phaze.files import STANDARD_INPUT, beside, is_path, read_text
 from phaze.graph.ir import Model
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.point import Point
-from phaze.graph.supply.supply import Family, Supply, supply_of
+from phaze.graph.supply.supply import GraphFamily, Supply, supply_of
 from phaze.graph.tensor_plan import is_place, place_beside
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
@@ -119,7 +119,7 @@ def _supply(run: RunFile, allow_code: bool) -> Supply:
     for family in SIZED:
         table: Document | None = getattr(run, family)
         if table is not None:
-            return Family(family, table.model_dump(exclude_none=True))
+            return GraphFamily(family, table.model_dump(exclude_none=True))
     return supply_of(str(run.model), allow_code=allow_code, where="model")
 
 

@@ -47,7 +47,7 @@ TITLES: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class PlanAxis:
     """Values of one axis to plan at."""
 
     axis: str
@@ -96,7 +96,7 @@ def changes(job: Job, document: Mapping[str, Any]) -> Iterator[Group]:
     yield *TITLES["chip"], own
 
 
-def over_of(text: str) -> Over:
+def over_of(text: str) -> PlanAxis:
     """``devices=64..1024`` (the ends and every doubling between them), ``devices=64,96,128``, ``chip=h100,b200``."""
     axis, _, told = text.partition("=")
     if axis not in TITLES:
@@ -107,7 +107,7 @@ def over_of(text: str) -> Over:
             raise InputError("--over", f"'{text}' names no chip", "give chip=h100,b200")
         for chip in parts:
             load_chip(chip)
-        return Over(axis, tuple(parts))
+        return PlanAxis(axis, tuple(parts))
     low, dots, high = told.partition("..")
     try:
         numbers = [parse_length(part) for part in ((low, high) if dots else parts)]
@@ -120,10 +120,10 @@ def over_of(text: str) -> Over:
         numbers = [first << step for step in range((last // first).bit_length()) if first << step < last] + [last]
     if min(numbers) < 1:
         raise InputError("--over", f"'{text}' has a value below 1", "give whole numbers from 1 on")
-    return Over(axis, tuple(map(str, numbers)))
+    return PlanAxis(axis, tuple(map(str, numbers)))
 
 
-def along(over: Over, job: Job, document: Mapping[str, Any]) -> Group:
+def along(over: PlanAxis, job: Job, document: Mapping[str, Any]) -> Group:
     """One group: the job at every value of an axis, in the order given."""
     now = {"devices": job.devices, "batch": int(document["batch"]), "sequence": int(document["sequence"])}
     rows = []
@@ -156,7 +156,7 @@ def _planned(change: Change, job: Job) -> dict[str, Any]:
 
 
 def what_if(
-    job: Job, document: Mapping[str, Any], tell: Callable[[str], None], over: Sequence[Over] = ()
+    job: Job, document: Mapping[str, Any], tell: Callable[[str], None], over: Sequence[PlanAxis] = ()
 ) -> list[dict[str, Any]]:
     """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned. Along ``over``, or
     where that is empty the usual changes."""

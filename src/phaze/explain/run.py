@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from phaze.explain.alternatives import asked_instead, instead
-from phaze.explain.beside import alone, beside
-from phaze.explain.deciding import deciding
+from phaze.explain.baseline_comparison import alone, beside
 from phaze.explain.flatness import USUAL, flatness
 from phaze.explain.held_out import held_out
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import Question, require_best
 from phaze.explain.ranges import ranges, worst_case
+from phaze.explain.sensitivity import deciding
 from phaze.search.plausibility import axis_ends
 from phaze.search.task import SearchJob
 

@@ -19,8 +19,8 @@ from phaze.cost.memory import sent_bytes
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.export.chakra_layers import Collective, Compute, layer_passes, require_mode
-from phaze.export.chakra_program import Program, StageJob, Task, ordered_passes, program_of
-from phaze.export.chakra_wire import COLL, COLLECTIVES, COMP, RECV, SEND, Node, trace_bytes
+from phaze.export.chakra_program import ChakraProgram, StageJob, Task, ordered_passes, program_of
+from phaze.export.chakra_wire import COLL, COLLECTIVES, COMP, RECV, SEND, ChakraNode, trace_bytes
 from phaze.graph.ir import Model
 from phaze.pipeline.families import FAMILIES
 from phaze.pipeline.names import NAMES
@@ -44,7 +44,7 @@ class TracedPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class ChakraRanks:
     """Where the ranks of a plan lie."""
 
     width: int
@@ -92,7 +92,7 @@ def _chunks(layers: list[int], chunks: int) -> tuple[tuple[int, ...], ...]:
     return tuple(parts)
 
 
-def _stage_jobs(traced: TracedPlan, ranks: Ranks) -> list[StageJob]:
+def _stage_jobs(traced: TracedPlan, ranks: ChakraRanks) -> list[StageJob]:
     plan, model, chunks = traced.plan, traced.model, int(traced.plan.get("chunks", 1))
     per_stage = [_chunks([int(layer) for layer in stage["layers"]], chunks) for stage in plan["stages"]]
     virtual = [stage[chunk] for chunk in range(chunks) for stage in per_stage]
@@ -139,15 +139,19 @@ def _require(traced: TracedPlan) -> None:
         raise InputError(traced.name, "its stages have different devices", "plan with one width, widths = [1]")
 
 
-def _node(number: int, task: Task, stage: int, local: int, ranks: Ranks, groups: Groups, micros: int) -> Node:
+def _node(
+    number: int, task: Task, stage: int, local: int, ranks: ChakraRanks, groups: Groups, micros: int
+) -> ChakraNode:
     work, plain = task.does, ("is_cpu_op", 0)
     if isinstance(work, Compute):
-        return Node(number, task.what, COMP, task.after, micros, (plain, ("num_ops", round(work.flops))))
+        return ChakraNode(number, task.what, COMP, task.after, micros, (plain, ("num_ops", round(work.flops))))
     if isinstance(work, Collective):
         first = local - local // work.stride % work.group * work.stride
         members = tuple(ranks.rank(stage, first + work.stride * step) for step in range(work.group))
         kind = (("comm_type", COLLECTIVES[work.kind]), ("comm_size", work.bytes))
-        return Node(number, task.what, COLL, task.after, 0, (plain, *kind, ("pg_name", str(groups.number(members)))))
+        return ChakraNode(
+            number, task.what, COLL, task.after, 0, (plain, *kind, ("pg_name", str(groups.number(members))))
+        )
     mine, other = ranks.rank(stage, local), ranks.rank(work.peer % ranks.stages, local)
     ends = (mine, other) if work.sends else (other, mine)
     attributes = (
@@ -157,10 +161,10 @@ def _node(number: int, task: Task, stage: int, local: int, ranks: Ranks, groups:
         ("comm_size", work.bytes),
         ("comm_tag", work.tag),
     )
-    return Node(number, task.what, SEND if work.sends else RECV, task.after, 0, attributes)
+    return ChakraNode(number, task.what, SEND if work.sends else RECV, task.after, 0, attributes)
 
 
-def _nodes(program: Program, stage: int, local: int, ranks: Ranks, groups: Groups) -> Iterator[Node]:
+def _nodes(program: ChakraProgram, stage: int, local: int, ranks: ChakraRanks, groups: Groups) -> Iterator[ChakraNode]:
     """The program of a stage as the nodes of one of its ranks."""
     passed_s, passed_micros = 0.0, 0
     for number, task in enumerate(program.tasks):
@@ -172,7 +176,7 @@ def _nodes(program: Program, stage: int, local: int, ranks: Ranks, groups: Group
         yield _node(number, task, stage, local, ranks, groups, micros)
 
 
-def programs(traced: TracedPlan, ranks: Ranks) -> list[Program]:
+def programs(traced: TracedPlan, ranks: ChakraRanks) -> list[ChakraProgram]:
     """What the ranks of every stage do."""
     _require(traced)
     layers = layer_passes(traced.model, traced.setting)
@@ -190,10 +194,12 @@ def programs(traced: TracedPlan, ranks: Ranks) -> list[Program]:
     return stage_programs
 
 
-def ranks_of(traced: TracedPlan) -> Ranks:
+def ranks_of(traced: TracedPlan) -> ChakraRanks:
     """The ranks of a plan."""
     width = traced.model.tensor * traced.model.context
-    return Ranks(width, int(traced.plan["pipeline"]), int(traced.plan["data"]), traced.plan.get("order") != "pipeline")
+    return ChakraRanks(
+        width, int(traced.plan["pipeline"]), int(traced.plan["data"]), traced.plan.get("order") != "pipeline"
+    )
 
 
 def chakra(traced: TracedPlan) -> Iterator[tuple[str, bytes | dict[str, list[int]]]]:

@@ -15,7 +15,7 @@ import numpy as np
 from phaze.cost.chip_set import chip_set
 from phaze.errors import InputError
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layer_times import RuledLayer, ruled_layers
+from phaze.evaluate.layer_passes import RuledLayer, ruled_layers
 from phaze.evaluate.layers import LayerCost, PassCost, Setting, layer_costs
 from phaze.evaluate.ruled_pass import RuledPass, work_times
 from phaze.graph.ir import Model

@@ -58,7 +58,7 @@ class StageJob:
 
 
 @dataclass(slots=True)
-class Program:
+class ChakraProgram:
     """The tasks of a stage's ranks, in the order in which they were written."""
 
     tasks: list[Task] = field(default_factory=list)
@@ -114,7 +114,7 @@ def _weights(job: StageJob, layer: LayerPasses, still: bool = False) -> list[tup
     return shares
 
 
-def _reduce(program: Program, job: StageJob, name: str, layer: LayerPasses) -> None:
+def _reduce(program: ChakraProgram, job: StageJob, name: str, layer: LayerPasses) -> None:
     for count, group, stride in _weights(job, layer):
         behind = program.last
         for collective in _reduction(job, count * job.gradient_bytes, group, stride):
@@ -122,7 +122,7 @@ def _reduce(program: Program, job: StageJob, name: str, layer: LayerPasses) -> N
             program.reduced.append(behind)
 
 
-def _gather(program: Program, job: StageJob, name: str, layer: LayerPasses) -> int | None:
+def _gather(program: ChakraProgram, job: StageJob, name: str, layer: LayerPasses) -> int | None:
     """Weights of a layer gathered anew, behind the gather before: all of them for a pass under ZeRO 3, those that the
     optimizer changed elsewhere."""
     gathered = None
@@ -135,7 +135,13 @@ def _gather(program: Program, job: StageJob, name: str, layer: LayerPasses) -> i
 
 
 def _pass(
-    program: Program, job: StageJob, layers: Sequence[LayerPasses], kind: str, chunk: int, name: str, reduces: bool
+    program: ChakraProgram,
+    job: StageJob,
+    layers: Sequence[LayerPasses],
+    kind: str,
+    chunk: int,
+    name: str,
+    reduces: bool,
 ) -> None:
     """One pass of one microbatch over the layers of a chunk."""
     order = job.chunks[chunk] if kind == "forward" else job.chunks[chunk][::-1]
@@ -160,9 +166,9 @@ def _transfer(job: StageJob, ends: tuple[int, int], sends: bool, microbatch: int
     return Transfer(peer, job.sent_bytes[cut], (2 * cut + is_backward) * count + microbatch, sends)
 
 
-def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tuple[str, int, int]]) -> Program:
+def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tuple[str, int, int]]) -> ChakraProgram:
     """The program of a stage: ``passes`` in order, each forward or backward, a microbatch and a chunk."""
-    program, last_stage = Program(), len(job.chunks) * job.stages - 1
+    program, last_stage = ChakraProgram(), len(job.chunks) * job.stages - 1
     last_of = {chunk: max(m for kind, m, c in passes if kind == "backward" and c == chunk) for _, _, chunk in passes}
     count = 1 + max(microbatch for _, microbatch, _ in passes)
     for kind, microbatch, chunk in passes:

@@ -33,7 +33,7 @@ _VARINT, _LENGTH = 0, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ChakraNode:
     """A node of a trace; ``deps`` must end before it starts, ``attributes`` by the names of ``FIELDS``."""
 
     id: int
@@ -68,7 +68,7 @@ def _attribute(name: str, value: int | str) -> bytes:
     return _block(1, name.encode()) + content
 
 
-def encoded(node: Node) -> bytes:
+def encoded(node: ChakraNode) -> bytes:
     """A node as a message."""
     message = _number(1, node.id) if node.id else b""
     message += _block(2, node.name.encode()) + _number(3, node.kind)
@@ -79,7 +79,7 @@ def encoded(node: Node) -> bytes:
     return message + b"".join(_block(10, _attribute(name, value)) for name, value in node.attributes)
 
 
-def trace_bytes(nodes: Sequence[Node]) -> bytes:
+def trace_bytes(nodes: Sequence[ChakraNode]) -> bytes:
     """A whole trace of one rank."""
     messages = [_block(1, VERSION.encode()), *(encoded(node) for node in nodes)]
     return b"".join(varint(len(message)) + message for message in messages)

@@ -23,7 +23,7 @@ MODELS = ("model", "gpt", "llama", "moe", "graph")
 
 
 @dataclass(frozen=True, slots=True)
-class JobOptions:
+class LaunchOptions:
     """What the command line says of the job; None or empty where it says nothing. ``model`` as in ``phaze.run/1``."""
 
     model: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Launched:
     allow_code: bool = False
 
 
-def read_launch(path: str, options: JobOptions, usual_cluster: str | None) -> Launched:
+def read_launch(path: str, options: LaunchOptions, usual_cluster: str | None) -> Launched:
     """The run that a launch file starts; ``usual_cluster`` is the chip's, where neither says one."""
     text, where = read_text(path)
     if not text.strip():
@@ -63,7 +63,7 @@ def read_launch(path: str, options: JobOptions, usual_cluster: str | None) -> La
     raise InputError(where, seen, f"give {LAUNCH_FILES}")
 
 
-def _given_run(path: str, options: JobOptions) -> Launched:
+def _given_run(path: str, options: LaunchOptions) -> Launched:
     """A run, or a plan's document as the run that it plans, checked; where it names no cluster, the chip's."""
     run, where = read_run(path)
     run, assumed = run_of_plan(run, where) if is_plan(run) else (run, ())
@@ -78,7 +78,7 @@ def _given_run(path: str, options: JobOptions) -> Launched:
     return Launched(run, "run", where, (), assumed)
 
 
-def _agreed(run: dict[str, Any], options: JobOptions, where: str) -> dict[str, Any]:
+def _agreed(run: dict[str, Any], options: LaunchOptions, where: str) -> dict[str, Any]:
     """A run, with nothing on the command line that contradicts it."""
     for key in ("chip", "cluster", "stack", "devices", "batch", "sequence"):
         value = getattr(options, key)
@@ -100,7 +100,7 @@ def _agreed_value(name: str, option: Any, stated: Any, where: str) -> Any:
     return value
 
 
-def _launched(launch: Launch, options: JobOptions, usual_cluster: str | None, where: str) -> Launched:
+def _launched(launch: Launch, options: LaunchOptions, usual_cluster: str | None, where: str) -> Launched:
     if options.chip is None:
         raise InputError("--chip", f"{where} does not say it", "add --chip, such as --chip h100")
     model = dict(options.model) or dict(launch.model)

@@ -18,7 +18,7 @@ from phaze.graph.supply.point import Point
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ModelFamily:
     """Keys with their letters; ``divided`` are what a tensor width must divide."""
 
     letters: Mapping[str, str]
@@ -27,15 +27,15 @@ class Family:
 
 
 _SHARED: Mapping[str, str] = MappingProxyType({"hidden": "h", "heads": "a", "vocabulary": "v", "sequence": "p"})
-FAMILIES: Mapping[str, Family] = MappingProxyType(
+FAMILIES: Mapping[str, ModelFamily] = MappingProxyType(
     {
-        "gpt": Family(_SHARED, ("heads", "vocabulary")),
-        "llama": Family(
+        "gpt": ModelFamily(_SHARED, ("heads", "vocabulary")),
+        "llama": ModelFamily(
             MappingProxyType({**_SHARED, "kv_heads": "k", "head_dim": "d", "mlp": "f"}),
             ("heads", "kv_heads", "mlp", "vocabulary"),
             ("tied", "gated"),
         ),
-        "moe": Family(
+        "moe": ModelFamily(
             MappingProxyType(
                 {**_SHARED, "kv_heads": "k", "head_dim": "d", "experts": "e", "active": "m", "expert_mlp": "g"}
                 | {"shared_mlp": "r"}

@@ -30,7 +30,7 @@ Rule = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OperatorKind:
     """A row: the core that runs it, the sizes it has, and elementary vector operations for each element."""
 
     core: Core
@@ -38,55 +38,55 @@ class Kind:
     operations: int = 0
 
 
-_PRODUCT = Kind("tensor", "product")
-_MOVE = Kind("vector", "move")
-_NETWORK = Kind("network", "collective")
-_EXCHANGE = Kind("network", "exchange")
+_PRODUCT = OperatorKind("tensor", "product")
+_MOVE = OperatorKind("vector", "move")
+_NETWORK = OperatorKind("network", "collective")
+_EXCHANGE = OperatorKind("network", "exchange")
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
+KINDS: Mapping[str, OperatorKind] = MappingProxyType(
     {
         "product": _PRODUCT,
-        "convolution": Kind("tensor", "convolution"),
-        "attention": Kind("both", "attention", 8),
-        "attention_backward": Kind("both", "attention", 10),
-        "fused": Kind("vector", "map"),
-        "add": Kind("vector", "map", 1),
-        "accumulate": Kind("vector", "map", 1),
-        "multiply": Kind("vector", "map", 1),
-        "divide": Kind("vector", "map", 4),
-        "compare": Kind("vector", "map", 1),
-        "select": Kind("vector", "map", 1),
-        "cast": Kind("vector", "map", 1),
-        "power": Kind("vector", "map", 2),
-        "root": Kind("vector", "map", 4),
-        "exp": Kind("vector", "map", 4),
-        "log": Kind("vector", "map", 4),
-        "tanh": Kind("vector", "map", 6),
-        "sigmoid": Kind("vector", "map", 6),
-        "trigonometric": Kind("vector", "map", 8),
-        "relu": Kind("vector", "map", 1),
-        "gelu": Kind("vector", "map", 10),
-        "gelu_backward": Kind("vector", "map", 14),
-        "silu": Kind("vector", "map", 7),
-        "silu_backward": Kind("vector", "map", 10),
-        "activation_backward": Kind("vector", "map", 4),
-        "dropout": Kind("vector", "map", 6),
-        "dropout_backward": Kind("vector", "map", 2),
-        "random": Kind("vector", "map", 4),
-        "reduce": Kind("vector", "reduce", 1),
-        "scan": Kind("vector", "reduce", 2),
-        "sort": Kind("vector", "reduce", 16),
-        "softmax": Kind("vector", "normalize", 8),
-        "softmax_backward": Kind("vector", "normalize", 4),
-        "layer_norm": Kind("vector", "normalize", 7),
-        "layer_norm_backward": Kind("vector", "normalize", 11),
-        "batch_norm": Kind("vector", "normalize", 7),
-        "batch_norm_backward": Kind("vector", "normalize", 11),
-        "pool": Kind("vector", "reduce", 1),
+        "convolution": OperatorKind("tensor", "convolution"),
+        "attention": OperatorKind("both", "attention", 8),
+        "attention_backward": OperatorKind("both", "attention", 10),
+        "fused": OperatorKind("vector", "map"),
+        "add": OperatorKind("vector", "map", 1),
+        "accumulate": OperatorKind("vector", "map", 1),
+        "multiply": OperatorKind("vector", "map", 1),
+        "divide": OperatorKind("vector", "map", 4),
+        "compare": OperatorKind("vector", "map", 1),
+        "select": OperatorKind("vector", "map", 1),
+        "cast": OperatorKind("vector", "map", 1),
+        "power": OperatorKind("vector", "map", 2),
+        "root": OperatorKind("vector", "map", 4),
+        "exp": OperatorKind("vector", "map", 4),
+        "log": OperatorKind("vector", "map", 4),
+        "tanh": OperatorKind("vector", "map", 6),
+        "sigmoid": OperatorKind("vector", "map", 6),
+        "trigonometric": OperatorKind("vector", "map", 8),
+        "relu": OperatorKind("vector", "map", 1),
+        "gelu": OperatorKind("vector", "map", 10),
+        "gelu_backward": OperatorKind("vector", "map", 14),
+        "silu": OperatorKind("vector", "map", 7),
+        "silu_backward": OperatorKind("vector", "map", 10),
+        "activation_backward": OperatorKind("vector", "map", 4),
+        "dropout": OperatorKind("vector", "map", 6),
+        "dropout_backward": OperatorKind("vector", "map", 2),
+        "random": OperatorKind("vector", "map", 4),
+        "reduce": OperatorKind("vector", "reduce", 1),
+        "scan": OperatorKind("vector", "reduce", 2),
+        "sort": OperatorKind("vector", "reduce", 16),
+        "softmax": OperatorKind("vector", "normalize", 8),
+        "softmax_backward": OperatorKind("vector", "normalize", 4),
+        "layer_norm": OperatorKind("vector", "normalize", 7),
+        "layer_norm_backward": OperatorKind("vector", "normalize", 11),
+        "batch_norm": OperatorKind("vector", "normalize", 7),
+        "batch_norm_backward": OperatorKind("vector", "normalize", 11),
+        "pool": OperatorKind("vector", "reduce", 1),
         "embedding": _MOVE,
-        "embedding_backward": Kind("vector", "move", 1),
+        "embedding_backward": OperatorKind("vector", "move", 1),
         "gather": _MOVE,
-        "scatter": Kind("vector", "move", 1),
+        "scatter": OperatorKind("vector", "move", 1),
         "copy": _MOVE,
         "fill": _MOVE,
         "all_reduce": _NETWORK,
@@ -96,7 +96,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "ring": _EXCHANGE,
         "context_gather": _EXCHANGE,
         "context_scatter": _EXCHANGE,
-        "free": Kind("none", "free"),
+        "free": OperatorKind("none", "free"),
     }
 )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """Which rank of which model.
 
     ``model`` is a name or a place; or ``family`` and its ``sizes`` are given. ``fresh`` asks for a trace.
@@ -54,7 +54,7 @@ def parse_sizes(text: str, family: str, sequence: int | None) -> dict[str, Any]:
     return check_sizes(family, found)
 
 
-def load(request: Request) -> Model:
+def load(request: ModelRequest) -> Model:
     """The model that ``request`` names."""
     if request.model.endswith(".json") or request.model == "-":
         text, where = read_text(request.model)
@@ -86,7 +86,7 @@ def need_torch(what: str, loads: bool = True) -> None:
             raise InputError(what, f"a trace needs {name}, which cannot be imported ({said})") from None
 
 
-def source_of(request: Request) -> "Source":
+def source_of(request: ModelRequest) -> "Source":
     """What a trace of ``request`` starts from; code that the user named is run."""
     need_torch(request.model or request.family)
     from phaze.graph.torch import families, source
@@ -99,14 +99,14 @@ def source_of(request: Request) -> "Source":
     return source.llama_source(families.Llama(**sizes))
 
 
-def _trace(request: Request) -> Model:
+def _trace(request: ModelRequest) -> Model:
     found = source_of(request)
     from phaze.graph.torch.trace import trace_model
 
     return trace_model(found, **request.rank.stated())
 
 
-def unknown_operators(request: Request) -> tuple[tuple[str, str, str], ...]:
+def unknown_operators(request: ModelRequest) -> tuple[tuple[str, str, str], ...]:
     """Name, module and source line of every operator of the model that :mod:`phaze.graph.opset` does not know."""
     found = source_of(request)
     from phaze.graph.torch import trace

@@ -15,7 +15,7 @@ from phaze import documents
 from phaze.documents import Count, Document, Format
 from phaze.errors import InputError
 from phaze.files import beside, read_text
-from phaze.graph.torch.plans import Cut, Plan
+from phaze.graph.torch.plans import ShardCut, ShardingPlan
 
 SCHEMA = "phaze.tensor-plan/1"
 INFERRED = "inferred, proved on two ranks"
@@ -56,7 +56,7 @@ class TensorPlanFile(Document):
 FORMAT = Format(SCHEMA, TensorPlanFile, "which weights tensor-parallel ranks share, and how")
 
 
-def plan_document(model: str, basis: str, plan: Plan, whole: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def plan_document(model: str, basis: str, plan: ShardingPlan, whole: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """A plan as plain values."""
     cuts: list[dict[str, Any]] = []
     for cut in plan.cuts:
@@ -75,14 +75,14 @@ def plan_document(model: str, basis: str, plan: Plan, whole: Sequence[tuple[str,
     }
 
 
-def plan_of(raw: Mapping[str, Any], where: str) -> Plan:
+def plan_of(raw: Mapping[str, Any], where: str) -> ShardingPlan:
     """The plan that plain values state, checked."""
     table = documents.check(TensorPlanFile, raw, where)
-    cuts = tuple(Cut(row.weight, row.dim, row.unit, tuple(row.parts or ()), row.tokens) for row in table.cut)
-    return Plan(cuts=cuts, sequence_dim=0 if table.tokens_first else 1, shards=table.sequence_parallel)
+    cuts = tuple(ShardCut(row.weight, row.dim, row.unit, tuple(row.parts or ()), row.tokens) for row in table.cut)
+    return ShardingPlan(cuts=cuts, sequence_dim=0 if table.tokens_first else 1, shards=table.sequence_parallel)
 
 
-def read_plan(path: str) -> Plan:
+def read_plan(path: str) -> ShardingPlan:
     """The plan in a file, TOML or JSON."""
     text, where = read_text(path)
     return plan_of(documents.parse(text, documents.notation_of(path, text), where), where)

@@ -12,7 +12,7 @@ from phaze.pipeline.names import NAMES
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
@@ -26,7 +26,7 @@ PROBLEM_VALUES = (
 )  # fmt: skip
 
 
-def place(problem: Problem, prices: Prices | None = None) -> Plan | Shortage:
+def place(problem: PlacementProblem, prices: Prices | None = None) -> Plan | Shortage:
     """The fastest plan, or why there is none; plain rings serve where no prices are given."""
     return fastest_plan(problem, prices) or shortage_of(problem, prices)
 
@@ -53,7 +53,7 @@ def _width(graph: LayerGraph, extras: Sequence[Extra]) -> dict[str, Any]:
     return {"layers": rows, "edges": [[edge.tail, edge.head, edge.size_bytes] for edge in graph.edges]}
 
 
-def question_document(problem: Problem, prices: Prices | None = None) -> Mapping[str, Any]:
+def question_document(problem: PlacementProblem, prices: Prices | None = None) -> Mapping[str, Any]:
     """The problem as a document of plain values: what an independent checker reads beside a plan."""
     rules = problem.rules
     levels = [plain_value(level) for level in problem.cluster.levels]
@@ -79,14 +79,16 @@ def question_document(problem: Problem, prices: Prices | None = None) -> Mapping
     }
 
 
-def require_true(problem: Problem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
+def require_true(problem: PlacementProblem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
     """Let the checker look at a plan."""
     wrong = plan_faults(question_document(problem, prices), document)
     if wrong:
         raise PhazeError(f"the plan does not pass its check: {wrong[0]}")
 
 
-def checked_document(problem: Problem, found: Plan | Shortage, prices: Prices | None = None) -> Mapping[str, Any]:
+def checked_document(
+    problem: PlacementProblem, found: Plan | Shortage, prices: Prices | None = None
+) -> Mapping[str, Any]:
     """The document of what was found; a plan that the checker objects to is never handed out."""
     document = document_of(found)
     if isinstance(found, Plan):

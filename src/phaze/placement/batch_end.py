@@ -22,7 +22,7 @@ from phaze.cost.synchronisation import open_reduction_of_equal_layers_s
 from phaze.placement.frozen import Frozen
 from phaze.placement.layout import Shape, outermost_level
 from phaze.placement.prices import Prices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
     return 4 / link_bytes_per_s
 
 
-def over_flat_link_alone(problem: Problem) -> bool:
+def over_flat_link_alone(problem: PlacementProblem) -> bool:
     """Whether the end of a batch is W (1 - 1/d) and nothing else."""
     stepped = problem.hbm_bytes_per_s is not None and problem.optimizer_traffic_bytes > 0
     tied = any(extra.tied is not None for extras in problem.extras for extra in extras)
@@ -40,7 +40,7 @@ def over_flat_link_alone(problem: Problem) -> bool:
 
 
 def _both_s(
-    problem: Problem,
+    problem: PlacementProblem,
     shape: Shape,
     seconds: Callable[[tuple[int, ...], Floats], Floats],
     dense_bytes: Floats,
@@ -54,7 +54,9 @@ def _both_s(
     return found + seconds(sharing.experts_by_level(cluster, shape), experts_bytes)
 
 
-def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats) -> Floats:
+def _reduced_s(
+    problem: PlacementProblem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats
+) -> Floats:
     """Reductions of gradients; under ZeRO 1 they are scattered, and weights gathered, half of an all-reduce each."""
     gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
 
@@ -68,7 +70,7 @@ def _reduced_s(problem: Problem, shape: Shape, prices: Prices, dense_bytes: Floa
     return found + _across_s(problem, shape, prices, dense_bytes)
 
 
-def _across_s(problem: Problem, shape: Shape, prices: Prices, sizes_bytes: Floats) -> Floats:
+def _across_s(problem: PlacementProblem, shape: Shape, prices: Prices, sizes_bytes: Floats) -> Floats:
     """The reduction of what a rank holds of the gradients over the groups that share out state; nothing in one."""
     if not problem.sharing.shard or problem.zero == 0:
         return np.zeros_like(sizes_bytes)
@@ -77,7 +79,7 @@ def _across_s(problem: Problem, shape: Shape, prices: Prices, sizes_bytes: Float
 
 
 def _gathered_s(
-    problem: Problem, shape: Shape, prices: Prices, sizes: tuple[Floats, Floats], wires: Sequence[float]
+    problem: PlacementProblem, shape: Shape, prices: Prices, sizes: tuple[Floats, Floats], wires: Sequence[float]
 ) -> Floats:
     """Gathers or scatters of layers or stages with so many bytes of parameters, and of experts among them, one for each
     of what they send over that."""
@@ -89,7 +91,7 @@ def _gathered_s(
 
 
 def collected_s(
-    problem: Problem,
+    problem: PlacementProblem,
     shape: Shape,
     prices: Prices,
     parameter_bytes: Floats,
@@ -113,7 +115,7 @@ def collected_s(
 
 
 def synchronisation_s(
-    problem: Problem,
+    problem: PlacementProblem,
     shape: Shape,
     prices: Prices,
     parameter_bytes: Floats,
@@ -149,13 +151,19 @@ def synchronisation_s(
 
 
 def least_synchronisation_s(
-    problem: Problem, shape: Shape, prices: Prices, parameter_bytes: Floats, experts_bytes: Floats | None = None
+    problem: PlacementProblem,
+    shape: Shape,
+    prices: Prices,
+    parameter_bytes: Floats,
+    experts_bytes: Floats | None = None,
 ) -> Floats:
     """What no chip undercuts, however long its backward passes are: of a search, whose problems are on no chip."""
     return synchronisation_s(problem, shape, prices, parameter_bytes, inf, experts_bytes)
 
 
-def step_s(problem: Problem, shape: Shape, parameter_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
+def step_s(
+    problem: PlacementProblem, shape: Shape, parameter_bytes: Floats, experts_bytes: Floats | None = None
+) -> Floats:
     """The optimizer step of stages with so many bytes of parameters, and of experts among them."""
     if problem.hbm_bytes_per_s is None:
         return np.zeros_like(parameter_bytes)
@@ -169,7 +177,7 @@ def step_s(problem: Problem, shape: Shape, parameter_bytes: Floats, experts_byte
     return moved / problem.sent_bytes * problem.optimizer_traffic_bytes / problem.hbm_bytes_per_s
 
 
-def tied_s(problem: Problem, shape: Shape, prices: Prices, members: int, size_bytes: float) -> float:
+def tied_s(problem: PlacementProblem, shape: Shape, prices: Prices, members: int, size_bytes: float) -> float:
     """An all-reduce of parameters that so many layers in several stages share."""
     group = [1] * len(problem.cluster.levels)
     group[outermost_level(problem.cluster, shape)] = members

@@ -22,7 +22,7 @@ from phaze.pipeline.family import Family
 from phaze.placement import bottleneck_kernels as kernels
 from phaze.placement.batch_end import flat_link_s_per_byte, over_flat_link_alone
 from phaze.placement.prepared_width import Width, in_flight_of, room_of, stages_of, with_frozen
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Order
 from phaze.placement.stage_kernels import StageTable
 
@@ -68,14 +68,14 @@ class _Paces:
         return float(np.min(self.least_s[possible] * self.alpha[possible], initial=inf))
 
 
-def decides(problem: Problem, family: Family) -> bool:
+def decides(problem: PlacementProblem, family: Family) -> bool:
     """Whether the table gives the best plan of a family."""
     rules = problem.rules
     flat = rules.stage == "icml24" and over_flat_link_alone(problem)
     return flat and family.pace_stages == 1 and family.in_flight_rule == "number" and problem.zero == 0
 
 
-def _paces(problem: Problem, width: Width, family: Family) -> _Paces:
+def _paces(problem: PlacementProblem, width: Width, family: Family) -> _Paces:
     stages = np.arange(1, width.depth + 1)
     replicas = np.minimum(problem.devices // width.fewest_devices(stages), problem.microbatches)
     rounds = -(-problem.microbatches // np.maximum(replicas, 1))
@@ -107,7 +107,9 @@ def _require_room(width: Width, most: int) -> None:
         )
 
 
-def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, bar_s: float) -> BottleneckPlan | None:
+def _of_width(
+    problem: PlacementProblem, width: Width, family: Family, limit_s: Floats, bar_s: float
+) -> BottleneckPlan | None:
     """The fastest plan of a width below ``bar_s``."""
     most = len(limit_s) - 2
     _require_room(width, most)
@@ -127,7 +129,9 @@ def _of_width(problem: Problem, width: Width, family: Family, limit_s: Floats, b
     return BottleneckPlan(cost_s, width, table, data, family, path, modes, problem.rules.orders[0])
 
 
-def best_by_table(problem: Problem, widths: list[Width], family: Family, below_s: float) -> BottleneckPlan | None:
+def best_by_table(
+    problem: PlacementProblem, widths: list[Width], family: Family, below_s: float
+) -> BottleneckPlan | None:
     """The fastest plan of a family below ``below_s``; of equal ones the first in a fixed order."""
     paces = [_paces(problem, width, family) for width in widths]
     bound_s = min(pace.bound_s for pace in paces)

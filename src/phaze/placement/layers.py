@@ -11,7 +11,7 @@ LARGEST = 1e24
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class PlacedLayer:
     """One layer at one tensor width, all numbers of one device and one microbatch; ``expert_bytes`` of its parameters
     are experts that ranks share out. Of ``backward_s`` the gradients of weights take ``weight_s``, where that is known.
     """
@@ -53,7 +53,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class LayerEdge:
     """Bytes from the layer at position ``tail`` of a graph to the one at position ``head``."""
 
     tail: int
@@ -66,8 +66,8 @@ class LayerGraph:
     """The layers of one tensor width in topological order, ties by id, and the edges between them."""
 
     width: int
-    layers: tuple[Layer, ...]
-    edges: tuple[Edge, ...]
+    layers: tuple[PlacedLayer, ...]
+    edges: tuple[LayerEdge, ...]
 
 
 def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
@@ -98,7 +98,7 @@ def require_weights(graphs: Sequence[LayerGraph], family: str) -> None:
 
 
 def layer_graph(
-    width: int, layers: Sequence[Layer], edges: Iterable[tuple[int, int, float]], where: str = "widths"
+    width: int, layers: Sequence[PlacedLayer], edges: Iterable[tuple[int, int, float]], where: str = "widths"
 ) -> LayerGraph:
     """Sort layers topologically, ties by id; ``edges`` name layers by id. Faults are said with their path."""
     place = f"{where}.{width}"
@@ -130,7 +130,7 @@ def layer_graph(
     return LayerGraph(
         width,
         tuple(by_id[id_] for id_ in order),
-        tuple(Edge(*edge) for edge in sorted((rank[tail], rank[head], size) for tail, head, size in given)),
+        tuple(LayerEdge(*edge) for edge in sorted((rank[tail], rank[head], size) for tail, head, size in given)),
     )
 
 

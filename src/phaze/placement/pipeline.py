@@ -6,159 +6,44 @@ all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from phaze.pipeline.family import Family
 from phaze.placement import batch_end
-from phaze.placement.frozen import frozen_sums
-from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
-from phaze.placement.prepared_width import kind_of, starts_s, wraparound_bytes
+from phaze.placement.prepared_width import starts_s, wraparound_bytes
 from phaze.placement.prices import Prices
-from phaze.placement.problem import ROUNDING, Extra, Problem
-from phaze.placement.rules import Mode
+from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.simulate import replica_seconds
 from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
 from phaze.placement.stage_pace import timed
+from phaze.placement.stage_sums import arrivals_of, stage_sums, sums_of
 from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
 
 Floats = npt.NDArray[np.float64]
-_amounts = attrgetter("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "weight_s", "expert_bytes")
 
 
-def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
-    """The end of steps (arrival, duration) that run one after another from ``start_s``."""
-    for arrival_s, duration_s in steps:
-        start_s = max(start_s, arrival_s) + duration_s
-    return start_s
-
-
-@dataclass(frozen=True, slots=True)
-class _Arrivals:
-    """By position of a layer: bytes of all edges that enter it, and from other stages; seconds of the slowest edge from
-    and to other stages, where edges arrive inside stages."""
-
-    entering: list[float]
-    came: list[float]
-    entering_s: list[float]
-    leaving_s: list[float]
-
-
-def _arrivals(problem: Problem, graph: LayerGraph, owner: dict[int, int]) -> _Arrivals:
-    found = _Arrivals(*([0.0] * len(graph.layers) for _ in range(4)))
-    link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
-    stage_of = [owner[layer.id] for layer in graph.layers]
-    for edge in graph.edges:
-        tail, head = edge.tail, edge.head
-        found.entering[head] += edge.size_bytes
-        if stage_of[tail] != stage_of[head]:
-            found.came[head] += edge.size_bytes
-            if link is not None:
-                seconds = edge.size_bytes / link
-                found.entering_s[head] = max(found.entering_s[head], seconds)
-                found.leaving_s[tail] = max(found.leaving_s[tail], seconds)
-    return found
-
-
-def _waiting(graph: LayerGraph, positions: Sequence[int], edges: _Arrivals, again_s: float) -> tuple[float, float]:
-    """What edges that arrive inside a stage add to its forward and its backward."""
-    layers = graph.layers
-    forward_s = _walk(0.0, ((edges.entering_s[p], layers[p].forward_s) for p in positions))
-    backward_s = _walk(again_s, ((edges.leaving_s[p], layers[p].backward_s) for p in reversed(positions)))
-    ahead_s, behind_s = sum(layers[p].forward_s for p in positions), sum(layers[p].backward_s for p in positions)
-    return max(0.0, forward_s - ahead_s), max(0.0, backward_s - again_s - behind_s)
-
-
-def _sums(
-    problem: Problem, extras: Sequence[Extra], mode: Mode, positions: Sequence[int], given: tuple[LayerGraph, _Arrivals]
-) -> StageSums:
-    graph, edges = given
-    forward_s = backward_s = again_s = parameters = kept = live = 0.0
-    inside = problem.rules.stage == "icml24"
-    entering = edges.came if inside else edges.entering
-    shared: set[str] = set()
-    layer_s = []
-    for position in positions:
-        layer, extra, before_s = graph.layers[position], extras[position], again_s
-        forward_s += layer.forward_s
-        backward_s += layer.backward_s
-        parameters += layer.parameter_bytes
-        if extra.tied is not None:
-            parameters -= extra.tied_bytes if extra.tied in shared else 0.0
-            shared.add(extra.tied)
-        saved, beside = layer.activation_bytes, None
-        if mode == "full":
-            saved = entering[position]
-            again_s += layer.forward_s if extra.full_s is None else extra.full_s
-        elif mode == "selective" and extra.selective_bytes is not None:
-            saved = extra.selective_bytes
-            again_s += extra.selective_s
-        for own in extra.more:
-            if own.name == mode:
-                saved, beside = own.bytes, own.live_bytes
-                again_s += own.again_s
-        layer_s.append((layer.forward_s, layer.backward_s + again_s - before_s))
-        kept += saved
-        beside = max(0.0, layer.activation_bytes - saved) if beside is None else beside
-        live = max(live, beside + extra.live_bytes)
-    waiting_s = (0.0, 0.0)
-    if inside:
-        live = sum(graph.layers[position].activation_bytes for position in positions) - kept
-        live += max(extras[position].live_bytes for position in positions)
-        waiting_s = _waiting(graph, positions, edges, again_s)
-    sizes = tuple(graph.layers[position].parameter_bytes for position in positions)
-    buffers = sum({kind_of(extras, position): extras[position].buffer_bytes for position in positions}.values())
-    has_experts = problem.has_experts
-    experts = tuple(graph.layers[position].expert_bytes if has_experts else 0.0 for position in positions)
-    weight_s = sum(graph.layers[position].weight_s or 0.0 for position in positions)
-    frozen = tuple(extras[position].frozen for position in positions)
-    still = frozen_sums(frozen, has_experts, problem.gathers_pairs)
-    whole = (parameters, kept, live, buffers, sizes, experts, weight_s, tuple(layer_s), frozen, still)
-    return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
-
-
-def _stage_sums(
-    problem: Problem, graph: LayerGraph, extras: Sequence[Extra], cuts: Sequence[StageCut], owner: dict[int, int]
-) -> tuple[list[list[int]], list[StageSums]]:
-    """The layers of every stage by position, and what they add up to; stages of the same amounts are summed once."""
-    place, edges = {layer.id: at for at, layer in enumerate(graph.layers)}, _arrivals(problem, graph, owner)
-    ends = zip(edges.entering, edges.came, edges.entering_s, edges.leaving_s, strict=True)
-    kinds: dict[tuple[object, ...], int] = {}
-    kind = [
-        kinds.setdefault((_amounts(layer), id(extra), end), len(kinds))
-        for layer, extra, end in zip(graph.layers, extras, ends, strict=True)
-    ]
-    each = [sorted(place[id_] for id_ in cut.layers) for cut in cuts]
-    known: dict[tuple[Mode, tuple[int, ...]], StageSums] = {}
-    sums = []
-    for cut, own in zip(cuts, each, strict=True):
-        key = (cut.mode, tuple(kind[position] for position in own))
-        if key not in known:
-            known[key] = _sums(problem, extras, cut.mode, own, (graph, edges))
-        sums.append(known[key])
-    return each, sums
-
-
-def fits_at(problem: Problem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]) -> bool:
+def fits_at(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]) -> bool:
     """Whether the stages of these numbers fit into memory when the plan has the shape and these cuts."""
     graph, extras = problem.graph(shape.tensor)
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
-    place, given = {layer.id: at for at, layer in enumerate(graph.layers)}, (graph, _arrivals(problem, graph, owner))
+    place, given = {layer.id: at for at, layer in enumerate(graph.layers)}, (graph, arrivals_of(problem, graph, owner))
     family, held = problem.family(shape.family, shape.chunks), HeldBytes.of(problem, shape)
     for at in stages:
-        sums = _sums(problem, extras, cuts[at].mode, sorted(place[id_] for id_ in cuts[at].layers), given)
+        sums = sums_of(problem, extras, cuts[at].mode, sorted(place[id_] for id_ in cuts[at].layers), given)
         in_flight = family.in_flight(problem.rounds(shape.data), len(cuts) - at, len(cuts))
         if not problem.fits(memory_of(problem, held, sums, in_flight).total_bytes):
             return False
     return True
 
 
-def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices) -> list[float]:
+def _transfers(
+    problem: PlacementProblem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices
+) -> list[float]:
     """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
     v x, and v - 1 times the way around at both ends."""
     graph, extras = problem.graph(shape.tensor)
@@ -182,7 +67,7 @@ def _transfers(problem: Problem, shape: Shape, family: Family, owner: dict[int, 
 
 
 def _collectives(
-    problem: Problem, shape: Shape, prices: Prices, sums: Sequence[StageSums]
+    problem: PlacementProblem, shape: Shape, prices: Prices, sums: Sequence[StageSums]
 ) -> list[tuple[Floats, Floats]]:
     """The collectives of ZeRO 2 and 3 of the layers of every stage, forward and backward."""
     if problem.zero < 2:
@@ -196,7 +81,7 @@ def _collectives(
     return list(zip(np.split(ahead_s, ends), np.split(behind_s, ends), strict=True))
 
 
-def _passes(problem: Problem, sums: StageSums, collectives_s: tuple[Floats, Floats]) -> tuple[float, float]:
+def _passes(problem: PlacementProblem, sums: StageSums, collectives_s: tuple[Floats, Floats]) -> tuple[float, float]:
     """Forward and backward of a stage without transfers, with what is exposed of the collectives of ZeRO 2 and 3."""
     forward_s = sums.forward_s + sums.waiting_s[0]
     backward_s = sums.again_s + sums.backward_s + sums.waiting_s[1]
@@ -214,7 +99,7 @@ def _passes(problem: Problem, sums: StageSums, collectives_s: tuple[Floats, Floa
     return forward_s, backward_s
 
 
-def _end(problem: Problem, shape: Shape, prices: Prices, counted: Sequence[StageSums]) -> tuple[float, float]:
+def _end(problem: PlacementProblem, shape: Shape, prices: Prices, counted: Sequence[StageSums]) -> tuple[float, float]:
     """Synchronisation and step of the stage whose end is the last."""
     sizes, experts = (np.array([getattr(own, name) for own in counted]) for name in ("parameter_bytes", "expert_bytes"))
     syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
@@ -228,7 +113,7 @@ def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
     return max(work_s + (1 - hidden) * collectives_s, collectives_s)
 
 
-def _tied(problem: Problem, shape: Shape, owner: dict[int, int], prices: Prices) -> float:
+def _tied(problem: PlacementProblem, shape: Shape, owner: dict[int, int], prices: Prices) -> float:
     """Y: an all-reduce for each group of tied layers that lies in several stages."""
     graph, extras = problem.graph(shape.tensor)
     groups: dict[str, list[int]] = {}
@@ -241,7 +126,9 @@ def _tied(problem: Problem, shape: Shape, owner: dict[int, int], prices: Prices)
     return sum(batch_end.tied_s(problem, shape, prices, len(stages), sizes[name]) for name, stages in crossing.items())
 
 
-def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Prices, simulated: bool = True) -> Plan:
+def price(
+    problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], prices: Prices, simulated: bool = True
+) -> Plan:
     """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0. Its events are
     run if it is to be ``simulated``."""
     graph, extras = problem.graph(shape.tensor)
@@ -252,7 +139,7 @@ def price(problem: Problem, shape: Shape, cuts: Sequence[StageCut], prices: Pric
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
-    each, sums = _stage_sums(problem, graph, extras, cuts, owner)
+    each, sums = stage_sums(problem, graph, extras, cuts, owner)
     collectives_s, held = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
     stages, start_s = [], starts_s(problem, family)
     unpaired, apart = problem.rules.unpaired_share(family, rounds, len(cuts)), problem.rules.overlaps(family)
@@ -315,6 +202,6 @@ def _breakdown(sums: StageSums, time_s: float, moved_s: float, rounds: int) -> B
     )
 
 
-def fits(problem: Problem, plan: Plan) -> bool:
+def fits(problem: PlacementProblem, plan: Plan) -> bool:
     """Whether every stage fits into the memory of its devices."""
     return all(problem.fits(stage.memory.total_bytes) for stage in plan.stages)

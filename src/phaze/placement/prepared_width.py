@@ -14,7 +14,7 @@ from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.frozen import frozen_stages
 from phaze.placement.layers import LayerGraph
 from phaze.placement.prices import Prices
-from phaze.placement.problem import ROUNDING, Extra, Problem
+from phaze.placement.problem import ROUNDING, Extra, PlacementProblem
 from phaze.placement.rules import Mode
 from phaze.placement.stage_kernels import Room, Saved, StageTable
 from phaze.placement.stage_memory import HeldBytes
@@ -60,7 +60,7 @@ class Width:
         return self.saved.link_bytes_per_s == 0
 
 
-def _saved(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], cut_sets: CutSets) -> Saved:
+def _saved(problem: PlacementProblem, graph: LayerGraph, extras: tuple[Extra, ...], cut_sets: CutSets) -> Saved:
     entering = [0.0] * len(graph.layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
@@ -119,7 +119,7 @@ def wraparound_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
     return float(carried[blocks[0] : blocks[-1]].max(initial=0.0)) if blocks else float(carried.max(initial=0.0))
 
 
-def prepared(problem: Problem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
+def prepared(problem: PlacementProblem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
     """One width. Where no layer is sharded, or the width is 1, stages need not be told apart."""
     cut_sets = cut_sets_of(graph)
     saved = _saved(problem, graph, extras, cut_sets)
@@ -166,18 +166,18 @@ def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
     return replace(width, cut_sets=cut_sets, saved=saved, seconds=whole_s, longest_s=longest_s)
 
 
-def _flags(problem: Problem, modes: tuple[Mode, ...]) -> Ints:
+def _flags(problem: PlacementProblem, modes: tuple[Mode, ...]) -> Ints:
     return np.array([mode in modes for mode in problem.mode_names], np.int64)
 
 
-def allowed_modes(problem: Problem, family: Family | None = None) -> tuple[Ints, Ints]:
+def allowed_modes(problem: PlacementProblem, family: Family | None = None) -> tuple[Ints, Ints]:
     """How a family may recompute a stage, and the last one: a flag for every mode."""
     inner, last = (_flags(problem, problem.modes(last, family)) for last in (False, True))
     return inner, last
 
 
 def room_of(
-    problem: Problem,
+    problem: PlacementProblem,
     data: int,
     width: int = 1,
     family: Family | None = None,
@@ -194,7 +194,7 @@ def room_of(
     return Room(there, held / sent, working / sent, more / sent, most / sent, *flags)
 
 
-def stages_of(problem: Problem, width: Width, limit_s: Floats | None = None) -> StageTable:
+def stages_of(problem: PlacementProblem, width: Width, limit_s: Floats | None = None) -> StageTable:
     """The stage table of a width, of stages no longer than the limit of their closed set."""
     n, sets = len(width.graph.layers), len(width.cut_sets.size)
     limit = np.full(sets, inf) if limit_s is None else limit_s
@@ -222,7 +222,7 @@ def _over_stages(width: Width, table: StageTable) -> Callable[[Floats], Floats]:
     return of_stages
 
 
-def with_frozen(problem: Problem, width: Width, table: StageTable, data: int) -> StageTable:
+def with_frozen(problem: PlacementProblem, width: Width, table: StageTable, data: int) -> StageTable:
     """The table with the frozen weights that a device holds in so many replicas, among the bytes of every stage that
     depend on no mode; as it is where there are none."""
     frozen = [extra.frozen for extra in problem.graph(width.graph.width)[1]]
@@ -289,6 +289,6 @@ def transfers_of(width: Width, family: Family, level: int | None) -> Floats:
     return np.asarray(moves)
 
 
-def starts_s(problem: Problem, family: Family) -> float:
+def starts_s(problem: PlacementProblem, family: Family) -> float:
     """What starting the chunks of a family beyond the first adds to each pass of a stage."""
     return (family.chunks - 1) * problem.rules.piece_start_s

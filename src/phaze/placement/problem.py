@@ -73,7 +73,7 @@ from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.pipeline.family import Family
 from phaze.placement.frozen import NO_FROZEN, Frozen
-from phaze.placement.layers import LARGEST, Layer, LayerGraph, require_same_layers, require_weights
+from phaze.placement.layers import LARGEST, LayerGraph, PlacedLayer, require_same_layers, require_weights
 from phaze.placement.rules import MODES, Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
@@ -87,7 +87,7 @@ SLOWEST_BYTES_PER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class LayerMode:
+class RecomputeOption:
     """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight keeps, bytes beside them
     while the layer's backward runs, and seconds that run again or are exposed of copies to the host."""
 
@@ -116,12 +116,12 @@ class Extra:
     live_bytes: float = 0.0
     buffer_bytes: float = 0.0
     kind: int = -1
-    more: tuple[LayerMode, ...] = ()
+    more: tuple[RecomputeOption, ...] = ()
     frozen: Frozen = NO_FROZEN
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PlacementProblem:
     """A placement problem; ``graphs`` by ascending width, ``extras`` follow the layers of each.
 
     A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes
@@ -199,7 +199,7 @@ class Problem:
         weights, behind_s, experts = (sum(values) / len(own) for values in zip(*own, strict=True))
         return weights, behind_s, experts
 
-    def at_zero(self, zero: int) -> "Problem":
+    def at_zero(self, zero: int) -> "PlacementProblem":
         """The problem at a stage of ZeRO."""
         return self if zero == self.zero else replace(self, zero=zero)
 
@@ -274,7 +274,7 @@ class Problem:
         raise InputError("chunks", f"{chunks}{named} under {', '.join(known)}", "use a family of the problem's rules")
 
 
-def _require_modes(where: str, layer: Layer, extra: Extra, names: tuple[Mode, ...]) -> None:
+def _require_modes(where: str, layer: PlacedLayer, extra: Extra, names: tuple[Mode, ...]) -> None:
     if tuple(kept.name for kept in extra.more) != names[2:-1]:
         raise InputError(where, "it has other modes of recompute", "give all layers the same, in one order")
     for kept in extra.more:
@@ -284,7 +284,7 @@ def _require_modes(where: str, layer: Layer, extra: Extra, names: tuple[Mode, ..
             raise InputError(where, f"{kept.name} takes {kept.again_s!r} s", "it must be at least 0")
 
 
-def _require_sizes(where: str, layer: Layer, extra: Extra, buffers: dict[int, float]) -> None:
+def _require_sizes(where: str, layer: PlacedLayer, extra: Extra, buffers: dict[int, float]) -> None:
     if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
         raise InputError(where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all")
     for name, size in (("live_bytes", extra.live_bytes), ("buffer_bytes", extra.buffer_bytes)):

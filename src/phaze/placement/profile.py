@@ -16,9 +16,9 @@ from phaze.hardware.library import load_cluster, load_stack
 from phaze.options.keys import ProfileKeys
 from phaze.pipeline.families import FAMILIES
 from phaze.placement.job import PlacementJob
-from phaze.placement.layers import Layer, LayerGraph, layer_graph
+from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Extra, Problem, RecomputeChoice
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
 from phaze.placement.settings import icml24_problem, stack_problem
 
 # Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a checker compares.
@@ -110,7 +110,7 @@ def graphs_of(file: ProfileFile) -> tuple[LayerGraph, ...]:
         layer_graph(
             _width(key),
             [
-                Layer(
+                PlacedLayer(
                     la.id,
                     la.forward_s,
                     la.backward_s,
@@ -164,7 +164,7 @@ def _choice(file: ProfileFile) -> RecomputeChoice:
     return "full" if file.recompute else "none"
 
 
-def _icml24(file: ProfileFile) -> Problem:
+def _icml24(file: ProfileFile) -> PlacementProblem:
     return icml24_problem(
         graphs_of(file),
         devices=file.devices,
@@ -195,7 +195,7 @@ def _cluster_of(file: ProfileFile) -> Cluster:
     return cluster_of("levels", "levels given in place", file.cluster or ()).on_chip(None)
 
 
-def _cluster(file: ProfileFile) -> Problem:
+def _cluster(file: ProfileFile) -> PlacementProblem:
     cluster = _cluster_of(file)
     stack = load_stack(file.stack or cluster.stack)
     precision, graphs = file.precision or stack.precision, graphs_of(file)
@@ -211,10 +211,12 @@ def _cluster(file: ProfileFile) -> Problem:
     return stack_problem(job, list(zip(graphs, extras, strict=True)), families, file.microbatches, hbm)
 
 
-SETTINGS: Mapping[str, Callable[[ProfileFile], Problem]] = MappingProxyType({"icml24": _icml24, "cluster": _cluster})
+SETTINGS: Mapping[str, Callable[[ProfileFile], PlacementProblem]] = MappingProxyType(
+    {"icml24": _icml24, "cluster": _cluster}
+)
 
 
-def problem_of(raw: Mapping[str, Any], where: str) -> Problem:
+def problem_of(raw: Mapping[str, Any], where: str) -> PlacementProblem:
     """The problem that a document states; ``where`` goes in front of the path of every fault."""
     file = read_profile(raw, where)
     try:

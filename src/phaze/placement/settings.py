@@ -16,7 +16,7 @@ from phaze.pipeline.family import Family
 from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Extra, Problem, RecomputeChoice
+from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules, icml24_rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
@@ -100,7 +100,7 @@ def stack_problem(
     microbatches: int,
     hbm: tuple[float, float | None],
     sharing: Sharing = REPLICAS,
-) -> Problem:
+) -> PlacementProblem:
     """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B, ``hbm``: bytes
     of a device's memory, and bytes per second where they are known."""
     stack, cluster, precision, optimizer = job.machine.stack, job.machine.cluster, job.precision, job.optimizer
@@ -114,7 +114,7 @@ def stack_problem(
         names = [kept.name for kept in placed[0][1][0].more]
         rules = replace(rules, modes=(*rules.modes[:-1], *names, rules.modes[-1]))
     plain = optimizer != stack.optimizer == "sgd"
-    return Problem(
+    return PlacementProblem(
         rules=rules,
         devices=job.devices,
         hbm_bytes=hbm[0],
@@ -145,12 +145,12 @@ def icml24_problem(
     link_bytes_per_s: float,
     optimizer: Optimizer,
     recompute: RecomputeChoice,
-) -> Problem:
+) -> PlacementProblem:
     """Layers at one or more widths as the ICML 2024 paper placed them: one flat link, all state on every device."""
     # Devices beyond these help no plan: every layer a stage of the widest split.
     most = max([devices, *(len(graph.layers) * graph.width for graph in graphs)])
     adam = optimizer == "adam"
-    return Problem(
+    return PlacementProblem(
         rules=icml24_rules(link_bytes_per_s),
         devices=devices,
         hbm_bytes=hbm_bytes,

@@ -26,7 +26,7 @@ from phaze.placement.prepared_width import (
     with_frozen,
 )
 from phaze.placement.prices import Prices
-from phaze.placement.problem import ROUNDING, Problem
+from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.stage_kernels import Room, StageTable
 
 Floats = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ T = TypeVar("T")
 class WidthCase:
     """One width and family of a problem; ``stages`` are those of the width, and ``known`` is what shapes share."""
 
-    problem: Problem
+    problem: PlacementProblem
     prices: Prices
     width: Width
     family: Family
@@ -94,7 +94,7 @@ class WidthCase:
         return min(self.problem.microbatches, self.problem.devices // taken)
 
 
-def _most_by_depth(problem: Problem, width: Width) -> Ints:
+def _most_by_depth(problem: PlacementProblem, width: Width) -> Ints:
     taken = width.fewest_devices(np.arange(1, width.depth + 1))
     return np.maximum(1, np.minimum(problem.microbatches, problem.devices // taken))
 
@@ -109,7 +109,7 @@ def _mixed_sizes(table: StageTable) -> tuple[Floats, Floats, Ints]:
     return pairs[:, 0].copy(), pairs[:, 1].copy(), which.reshape(-1)
 
 
-def cases_of(problem: Problem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[WidthCase]:
+def cases_of(problem: PlacementProblem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[WidthCase]:
     """One case for each family that the width allows: chunks divide the blocks of every stage, hence all blocks."""
     table = stages_of(problem, width)
     if table.start[-1] == table.start[-2]:
@@ -197,7 +197,7 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
     return False
 
 
-def experts_met(problem: Problem, shape: Shape) -> tuple[int, ...]:
+def experts_met(problem: PlacementProblem, shape: Shape) -> tuple[int, ...]:
     """How many ranks with the same experts meet at each level; empty where none are shared out."""
     return problem.sharing.experts_by_level(problem.cluster, shape) if problem.has_experts else ()
 

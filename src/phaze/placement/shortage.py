@@ -13,7 +13,7 @@ from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prepared_width import prepared
 from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import ROUNDING, Extra, Problem
+from phaze.placement.problem import ROUNDING, Extra, PlacementProblem
 from phaze.placement.shapes import cases_of, fits
 from phaze.placement.solve import fastest_plan
 from phaze.units import show
@@ -112,7 +112,7 @@ def first_power(fits: Callable[[int], bool]) -> int | None:
     return next((2**power for power in range(1, MOST_HALVINGS + 1) if fits(2**power)), None)
 
 
-def something_fits(problem: Problem) -> bool:
+def something_fits(problem: PlacementProblem) -> bool:
     """Whether any plan fits, whatever its time."""
     prices = RingPrices(problem.cluster)
     # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
@@ -130,7 +130,7 @@ def something_fits(problem: Problem) -> bool:
     return False
 
 
-def _just_enough(problem: Problem, hbm_bytes: float) -> float:
+def _just_enough(problem: PlacementProblem, hbm_bytes: float) -> float:
     """The memory of a device that the fastest plan of so much just fits into, as rounding is allowed."""
     plan = fastest_plan(replace(problem, hbm_bytes=hbm_bytes))
     if plan is None:
@@ -139,7 +139,7 @@ def _just_enough(problem: Problem, hbm_bytes: float) -> float:
     return need_bytes / (1 + ROUNDING) * (1 + LAST_BITS)
 
 
-def least_hbm(problem: Problem) -> float | None:
+def least_hbm(problem: PlacementProblem) -> float | None:
     """A memory at which something fits, above the least by rounding only; None if devices are short."""
 
     def enough_is(hbm_bytes: float) -> bool:
@@ -168,7 +168,7 @@ def least_hbm(problem: Problem) -> float | None:
     return enough
 
 
-def _fewest_devices(problem: Problem) -> int | None:
+def _fewest_devices(problem: PlacementProblem) -> int | None:
     short, enough = problem.devices, problem.cluster.devices
     if enough <= short or not something_fits(replace(problem, devices=enough)):
         return None
@@ -188,7 +188,7 @@ def _less(extra: Extra, divisor: int) -> Extra:
     return replace(extra, selective_bytes=own, live_bytes=extra.live_bytes / divisor, more=more)
 
 
-def _divided(problem: Problem, divisor: int) -> Problem:
+def _divided(problem: PlacementProblem, divisor: int) -> PlacementProblem:
     extras = tuple(tuple(_less(extra, divisor) for extra in row) for row in problem.extras)
     smaller = tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs)
     return replace(problem, graphs=smaller, extras=extras)
@@ -205,7 +205,7 @@ def _apart(extra: Extra, sharded: bool) -> Extra:
     return replace(extra, kind=2 * extra.kind + sharded if extra.kind >= 0 else -1)
 
 
-def _widened(problem: Problem, factor: int) -> bool:
+def _widened(problem: PlacementProblem, factor: int) -> bool:
     graph, row = problem.graphs[-1], problem.extras[-1]
     if graph.width == 1 or graph.width * factor > problem.devices:
         return False
@@ -219,7 +219,7 @@ def _widened(problem: Problem, factor: int) -> bool:
     return something_fits(replace(problem, graphs=(wider(graph, factor),), extras=(extras,)))
 
 
-def shortage_of(problem: Problem, prices: Prices | None = None) -> Shortage:
+def shortage_of(problem: PlacementProblem, prices: Prices | None = None) -> Shortage:
     """The shortage of a problem for which there is no plan."""
     least = least_hbm(problem)
     plan = None if least is None else fastest_plan(replace(problem, hbm_bytes=least), prices)

@@ -21,7 +21,7 @@ from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
 from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shapes import WidthCase, cases_of
 from phaze.placement.structure import StageCut
 
@@ -31,7 +31,7 @@ MANY_STAGES = 600_000
 MOST_REPLICAS = 2**24
 
 
-def cuts_of(problem: Problem, found: BottleneckPlan) -> list[StageCut]:
+def cuts_of(problem: PlacementProblem, found: BottleneckPlan) -> list[StageCut]:
     """The stages that were found, first to last."""
     layers: list[list[int]] = [[] for _ in found.path]
     owner = stage_kernels.owners(found.width.cut_sets, found.table.rest[found.path])
@@ -41,7 +41,7 @@ def cuts_of(problem: Problem, found: BottleneckPlan) -> list[StageCut]:
     return [StageCut(tuple(ids), names[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
 
 
-def _quick_bound(problem: Problem, width: Width) -> float:
+def _quick_bound(problem: PlacementProblem, width: Width) -> float:
     """What no plan of a width undercuts, with free transfers, ends and memory."""
     stages = np.arange(1, width.depth + 1)
     replicas = np.minimum(problem.microbatches, problem.devices // width.fewest_devices(stages))
@@ -50,15 +50,15 @@ def _quick_bound(problem: Problem, width: Width) -> float:
     return float(np.min((rounds - 1) * pace_s, initial=inf))
 
 
-def fastest_plan(problem: Problem, prices: Prices | None = None, below_s: float = inf) -> Plan | None:
+def fastest_plan(problem: PlacementProblem, prices: Prices | None = None, below_s: float = inf) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
     fastest = fastest_at(problem, (problem.zero,), prices, below_s)
     return None if fastest is None else fastest[1]
 
 
 def fastest_at(
-    problem: Problem, zeros: Sequence[int], prices: Prices | None = None, below_s: float = inf
-) -> tuple[Problem, Plan] | None:
+    problem: PlacementProblem, zeros: Sequence[int], prices: Prices | None = None, below_s: float = inf
+) -> tuple[PlacementProblem, Plan] | None:
     """The fastest plan over some stages of ZeRO, and the problem at its stage; None where there is none below
     ``below_s``. Of stages at which that plan takes as long the least."""
     return OpenPlacement(problem, zeros, prices).fastest(below_s)
@@ -67,7 +67,7 @@ def fastest_at(
 class OpenPlacement:
     """A problem at some stages of ZeRO with what its bound and its solution share: widths, stage tables, paces."""
 
-    def __init__(self, problem: Problem, zeros: Sequence[int], prices: Prices | None = None) -> None:
+    def __init__(self, problem: PlacementProblem, zeros: Sequence[int], prices: Prices | None = None) -> None:
         self.problem, self.zeros = problem, zeros
         self.prices = RingPrices(problem.cluster) if prices is None else prices
         self._problems = [problem.at_zero(zero) for zero in needed_zeros(zeros)]
@@ -77,10 +77,10 @@ class OpenPlacement:
         self._plain: label_solver.PlainPaces = {}
         self._cases: dict[int, list[WidthCase]] = {}
 
-    def _labelled(self, own: Problem) -> tuple[Family, ...]:
+    def _labelled(self, own: PlacementProblem) -> tuple[Family, ...]:
         return tuple(family for family in own.rules.families if not bottleneck_solver.decides(own, family))
 
-    def _cases_at(self, own: Problem) -> list[WidthCase]:
+    def _cases_at(self, own: PlacementProblem) -> list[WidthCase]:
         """The cases of all widths at a stage of ZeRO, where they are not too many to hold at once."""
         if own.zero not in self._cases:
             families = self._labelled(own)
@@ -114,7 +114,7 @@ class OpenPlacement:
         fill = min(0.0 if own.split or own.pace_stages else own.fill for own in families)
         return depth_bound(alike[0], label_solver.plain_paces(alike[0], self._plain), fill)
 
-    def fastest(self, below_s: float = inf) -> tuple[Problem, Plan] | None:
+    def fastest(self, below_s: float = inf) -> tuple[PlacementProblem, Plan] | None:
         """As :func:`fastest_at`."""
         best = self._best(below_s)
         if best is None:
@@ -162,7 +162,7 @@ def _shape_of(found: BottleneckPlan) -> Shape:
     return Shape(found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name)
 
 
-def plan_of(problem: Problem, found: BottleneckPlan, prices: Prices) -> Plan:
+def plan_of(problem: PlacementProblem, found: BottleneckPlan, prices: Prices) -> Plan:
     """What was found as a plan, priced anew."""
     plan = price(problem, _shape_of(found), cuts_of(problem, found), prices)
     if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:

@@ -7,7 +7,7 @@ from phaze.cost.memory import ParameterState
 from phaze.placement.frozen import NO_FROZEN_SUMS, Frozen, FrozenSums
 from phaze.placement.layout import Shape
 from phaze.placement.plan import Memory
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class HeldBytes:
     each: tuple[ParameterState, ParameterState, ParameterState, ParameterState]
 
     @staticmethod
-    def of(problem: Problem, shape: Shape) -> "HeldBytes":
+    def of(problem: PlacementProblem, shape: Shape) -> "HeldBytes":
         """Those of a problem."""
         return HeldBytes.of_degrees(problem, shape.tensor, shape.data)
 
     @staticmethod
-    def of_degrees(problem: Problem, width: int, data: int) -> "HeldBytes":
+    def of_degrees(problem: PlacementProblem, width: int, data: int) -> "HeldBytes":
         """Those of stages of a width in so many replicas."""
         dense = problem.held(data), problem.working(data)
         return HeldBytes((*dense, problem.held_experts(width, data), problem.working_experts(width, data)))
 
 
-def memory_of(problem: Problem, held: HeldBytes, sums: StageSums, in_flight: float) -> Memory:
+def memory_of(problem: PlacementProblem, held: HeldBytes, sums: StageSums, in_flight: float) -> Memory:
     """Bytes on a device of a stage, by term."""
     sent = problem.sent_bytes
     experts = sums.expert_bytes / sent

@@ -7,7 +7,7 @@ from phaze.errors import InputError
 from phaze.pipeline.family import Family
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Mode
 
 
@@ -19,7 +19,9 @@ class StageCut:
     mode: Mode
 
 
-def require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: Sequence[StageCut]) -> dict[int, int]:
+def require_structure(
+    problem: PlacementProblem, graph: LayerGraph, shape: Shape, cuts: Sequence[StageCut]
+) -> dict[int, int]:
     """The stage of every layer; an InputError where the stages are no partition in the order of the edges."""
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     if shape.stages != len(cuts) or not cuts:
@@ -37,7 +39,7 @@ def require_structure(problem: Problem, graph: LayerGraph, shape: Shape, cuts: S
     return owner
 
 
-def require_degrees(problem: Problem, shape: Shape, family: Family, devices: int) -> None:
+def require_degrees(problem: PlacementProblem, shape: Shape, family: Family, devices: int) -> None:
     """Refuse degrees that the devices, the experts or the family do not allow."""
     if not 1 <= shape.data <= problem.microbatches or devices * shape.data > problem.devices:
         raise InputError("data", f"{shape.data} replicas are out of range", "use fewer replicas or stages")

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import median
 
-from phaze.cost.accuracy import Row
+from phaze.cost.accuracy import AccuracyRow
 from phaze.report.numbers import counted, signed_percent
 from phaze.report.sections import Notes, Section, Table
 from phaze.units import show
 
 
-def accuracy_sections(rows: Sequence[Row]) -> list[Section]:
+def accuracy_sections(rows: Sequence[AccuracyRow]) -> list[Section]:
     """Every row, and the median and greatest error of each group."""
     columns = ("", "measured", "calibrated", "error", "data sheet", "error")
     typical = median(abs(row.error) for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 from phaze.graph.refusals import refusals
 from phaze.hardware.formats import PLAIN
 from phaze.placement.plan import Plan, Stage
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Levers, Shortage
 from phaze.report.alternatives_sheet import alternatives_sections, what_if_sections
 from phaze.report.drawings import Bar, Bars
@@ -183,7 +183,7 @@ def _order(plan: Plan) -> str:
     return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
 
 
-def _placed(path: str, problem: Problem, plan: Plan) -> list[Section]:
+def _placed(path: str, problem: PlacementProblem, plan: Plan) -> list[Section]:
     used = plan.data * sum(stage.devices for stage in plan.stages)
     proof = "nothing is faster" if plan.lower_bound_s >= plan.batch_s else f"not below {show(plan.lower_bound_s, 's')}"
     rounds = -(-problem.microbatches // plan.data)
@@ -229,7 +229,7 @@ def shortage_sections(title: str, shortage: Shortage, tried: bool = False) -> li
     return [*sections, Figures(list(_lever_rows(shortage.levers, tried)), FIT)]
 
 
-def place_sections(answers: Sequence[tuple[str, Problem, Plan | Shortage]]) -> list[Section]:
+def place_sections(answers: Sequence[tuple[str, PlacementProblem, Plan | Shortage]]) -> list[Section]:
     """Plans or shortages of profiles, each under its path."""
     sections: list[Section] = []
     for path, problem, answer in answers:

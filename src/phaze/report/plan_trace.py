@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.simulate import timeline
 
 MICRO = 1e6
@@ -19,7 +19,7 @@ MOST = 40_000
 # A timeline of more microbatches than this is not worked out in full: the pace of the middle is known.
 MOST_ROUNDS = 100_000
 
-Answer = tuple[str, Problem, Plan]
+Answer = tuple[str, PlacementProblem, Plan]
 
 
 def _named(process: int, name: str, stages: int) -> Iterator[dict[str, Any]]:
@@ -43,7 +43,7 @@ def _endings(plan: Plan, paced_s: float) -> list[tuple[str, float]]:
     return [(name, seconds) for name, seconds in [("synchronisation", sync_s), *after] if seconds > 1e-9 * end_s]
 
 
-def _events(process: int, name: str, problem: Problem, plan: Plan) -> Iterator[dict[str, Any]]:
+def _events(process: int, name: str, problem: PlacementProblem, plan: Plan) -> Iterator[dict[str, Any]]:
     count, rounds = len(plan.stages), -(-problem.microbatches // plan.data)
     drawn, chunks = min(rounds, MOST_ROUNDS // plan.chunks), plan.chunks
     if chunks > 1:

@@ -6,14 +6,14 @@ from phaze.report.drawings import Block, BlockKind, Timeline
 from phaze.report.sections import Figures, Section, Table
 from phaze.report.trace import lane_order, lanes
 from phaze.schedule.large import MOST_OPERATORS
-from phaze.schedule.problem import Operator, Problem, Schedule, Slot
+from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem, Slot
 from phaze.schedule.rules import RULE
 from phaze.units import show
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 MOST_NAMED = len(SYMBOLS)
 """Operators that a table names; beyond them letters repeat."""
-Pair = tuple[Operator, Slot]
+Pair = tuple[ScheduledOperator, Slot]
 
 
 def _verdict(schedule: Schedule) -> str:
@@ -37,14 +37,14 @@ def _lanes(pairs: Sequence[Pair], symbols: dict[str, str]) -> list[tuple[str, li
     return [(lane, rows[lane]) for lane in sorted(rows, key=lane_order)]
 
 
-def _row(symbol: str, operator: Operator, slot: Slot) -> tuple[str, ...]:
+def _row(symbol: str, operator: ScheduledOperator, slot: Slot) -> tuple[str, ...]:
     place = "spread" if slot.spread else " + ".join(lanes(operator, slot)) or "free"
     if operator.collective:
         place = "network"
     return symbol, slot.id, operator.core, place, show(slot.start_s, "s"), show(slot.end_s - slot.start_s, "s")
 
 
-def _schedule(name: str, problem: Problem, schedule: Schedule) -> list[Section]:
+def _schedule(name: str, problem: ScheduleProblem, schedule: Schedule) -> list[Section]:
     cores = f"{problem.tensor_cores} tensor and {problem.vector_cores} vector cores"
     head = Figures(
         [
@@ -66,7 +66,7 @@ def _schedule(name: str, problem: Problem, schedule: Schedule) -> list[Section]:
     return [head, timeline, Table(columns, rows, notes=notes, texts=4)]
 
 
-def schedules_sections(answers: Sequence[tuple[str, Problem, Schedule]]) -> list[Section]:
+def schedules_sections(answers: Sequence[tuple[str, ScheduleProblem, Schedule]]) -> list[Section]:
     """Schedules, each under its name."""
     sections: list[Section] = []
     for name, problem, schedule in answers:

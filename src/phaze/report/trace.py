@@ -7,12 +7,12 @@ drawn on both; a spread one has its own thread, and so has the network. Threads 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from phaze.schedule.problem import Operator, Problem, Schedule, Slot
+from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem, Slot
 
 MICRO = 1e6
 
 
-def lanes(operator: Operator, slot: Slot) -> list[str]:
+def lanes(operator: ScheduledOperator, slot: Slot) -> list[str]:
     """The rows that a slot is drawn on."""
     if operator.core == "none":
         return ["network"] if operator.collective else []
@@ -32,7 +32,7 @@ def lane_order(lane: str) -> tuple[int, int]:
     return ("spread", "tensor", "vector", "network").index(kind), int(number or 0)
 
 
-def _events(process: int, name: str, problem: Problem, schedule: Schedule) -> Iterator[dict[str, Any]]:
+def _events(process: int, name: str, problem: ScheduleProblem, schedule: Schedule) -> Iterator[dict[str, Any]]:
     pairs = list(zip(problem.operators, schedule.slots, strict=True))
     rows = sorted({lane for pair in pairs for lane in lanes(*pair)}, key=lane_order)
     threads = {lane: at + 1 for at, lane in enumerate(rows)}
@@ -55,7 +55,7 @@ def _events(process: int, name: str, problem: Problem, schedule: Schedule) -> It
             }
 
 
-def schedule_trace(answers: Sequence[tuple[str, Problem, Schedule]]) -> dict[str, Any]:
+def schedule_trace(answers: Sequence[tuple[str, ScheduleProblem, Schedule]]) -> dict[str, Any]:
     """The schedules, each under its name, as one trace."""
     events = [event for at, answer in enumerate(answers) for event in _events(at + 1, *answer)]
     return {"displayTimeUnit": "ns", "traceEvents": events}

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.evaluate.layer_times import run_layer
+from phaze.evaluate.layer_passes import run_layer
 from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, pass_schedule
 from phaze.evaluate.pass_schedule import name_of
-from phaze.evaluate.pass_units import Unit
 from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.schedule_operators import Unit
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
 from phaze.hardware.chip import Chip
@@ -25,7 +25,7 @@ from phaze.pipeline.family import Family
 from phaze.pipeline.replica import StageSeconds, events
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, Step, account, plan_parts
-from phaze.schedule.problem import Operator, Schedule, Slot
+from phaze.schedule.problem import Schedule, ScheduledOperator, Slot
 from phaze.schedule.solve import Scheduler
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.reference import way_of
@@ -186,7 +186,7 @@ def searched(
     return planned(model, *at, effort=effort)
 
 
-def _rows(one: RuledPass, operator: Operator, unit: Unit, slot: Slot) -> Sequence[str]:
+def _rows(one: RuledPass, operator: ScheduledOperator, unit: Unit, slot: Slot) -> Sequence[str]:
     """The rows that an operator is drawn on: single cores where a spread operator has the chip to itself, else kinds;
     what runs in pieces on its cores and on the network."""
     if one.rule.one_core and one.rule.alone:

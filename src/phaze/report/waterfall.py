@@ -36,7 +36,7 @@ from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s,
 from phaze.cost.mapping import Product
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.flow import placed_layers
-from phaze.evaluate.layer_times import run_layer
+from phaze.evaluate.layer_passes import run_layer
 from phaze.evaluate.layers import EXACT, LayerCost, SchedulingEffort, Setting, layer_costs, pass_cost
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph

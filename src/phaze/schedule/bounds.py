@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from phaze.schedule.chip_dual import FUSED, NETWORK, TENSOR, VECTOR, kinds_and_network, queue_and_network
 from phaze.schedule.dual import antichain, greedy_credits, load_credits
 from phaze.schedule.order import bits
-from phaze.schedule.part import WORD, Floats, Part, longest_paths
+from phaze.schedule.part import WORD, Component, Floats, longest_paths
 from phaze.schedule.problem import KINDS, Core
 from phaze.schedule.rules import RULE, Rule, Rules
 
@@ -45,7 +45,7 @@ class Bounds:
         return max(1, int(np.ceil(max(self.by_name.values(), default=0.0) - FUZZ)))
 
 
-def cheap_bounds(part: Part, use: Sequence[Bound] = BOUNDS) -> Bounds:
+def cheap_bounds(part: Component, use: Sequence[Bound] = BOUNDS) -> Bounds:
     """Critical path and load, of any number of operators."""
     by_name: dict[str, float] = {}
     credits = tuple(load_credits(part, resource) for resource in range(3)) if "load" in use else ()
@@ -58,7 +58,7 @@ def cheap_bounds(part: Part, use: Sequence[Bound] = BOUNDS) -> Bounds:
     return Bounds(by_name, tuple(credit for credit in credits if credit.any()))
 
 
-def with_antichain(part: Part, known: Bounds) -> Bounds:
+def with_antichain(part: Component, known: Bounds) -> Bounds:
     """``known`` and the antichain dual where a word holds the component."""
     if len(part) > WORD:
         return known
@@ -66,7 +66,7 @@ def with_antichain(part: Part, known: Bounds) -> Bounds:
     return Bounds({**known.by_name, "antichain": bound}, (credits, *known.credits))
 
 
-def lower_bound(part: Part, use: Sequence[Bound] = BOUNDS) -> int:
+def lower_bound(part: Component, use: Sequence[Bound] = BOUNDS) -> int:
     """The greatest of the chosen bounds, in units."""
     bound = cheap_bounds(part, use)
     return (with_antichain(part, bound) if "antichain" in use else bound).best

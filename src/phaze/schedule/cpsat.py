@@ -32,7 +32,7 @@ from ortools.sat.python import cp_model
 
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.order import bits
-from phaze.schedule.part import ALL, Part
+from phaze.schedule.part import ALL, Component
 from phaze.schedule.replay import makespan_of
 
 # Any fixed seed makes answers repeatable.
@@ -44,7 +44,7 @@ WORKERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CpSatAnswer:
     """CP-SAT's best decisions (None when it found nothing better) and its proven bound in units."""
 
     best: Decisions | None
@@ -59,7 +59,7 @@ class _Step:
     interval: Any
 
 
-def _operators(model: Any, part: Part, horizon: int) -> tuple[list[Any], list[Any], list[_Step]]:
+def _operators(model: Any, part: Component, horizon: int) -> tuple[list[Any], list[Any], list[_Step]]:
     starts, ends, steps = [], [], []
     for i, times in enumerate(part.times):
         start = model.new_int_var(0, horizon, f"s{i}")
@@ -74,7 +74,7 @@ def _operators(model: Any, part: Part, horizon: int) -> tuple[list[Any], list[An
     return starts, ends, steps
 
 
-def _precedence(model: Any, part: Part, starts: Sequence[Any], ends: Sequence[Any]) -> None:
+def _precedence(model: Any, part: Component, starts: Sequence[Any], ends: Sequence[Any]) -> None:
     for j, mask in enumerate(part.order.below):
         implied = 0
         for i in bits(mask):
@@ -83,7 +83,7 @@ def _precedence(model: Any, part: Part, starts: Sequence[Any], ends: Sequence[An
             model.add(starts[j] >= ends[i])
 
 
-def _resources(model: Any, part: Part, steps: Sequence[_Step]) -> None:
+def _resources(model: Any, part: Component, steps: Sequence[_Step]) -> None:
     for resource, count in enumerate(part.cores):
         cores = min(count, len(part))
         held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
@@ -92,7 +92,7 @@ def _resources(model: Any, part: Part, steps: Sequence[_Step]) -> None:
             model.add_cumulative([step.interval for step, _ in users], [amount for _, amount in users], cores)
 
 
-def _loads(model: Any, part: Part, steps: Sequence[_Step], makespan: Any) -> None:
+def _loads(model: Any, part: Component, steps: Sequence[_Step], makespan: Any) -> None:
     for resource, count in enumerate(part.cores):
         cores = min(count, len(part))
         held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
@@ -105,7 +105,7 @@ def _loads(model: Any, part: Part, steps: Sequence[_Step], makespan: Any) -> Non
             model.add(makespan * cores >= sum(work))
 
 
-def _turns(model: Any, part: Part, steps: Sequence[_Step], makespan: Any, horizon: int) -> None:
+def _turns(model: Any, part: Component, steps: Sequence[_Step], makespan: Any, horizon: int) -> None:
     if not part.alone:
         return
     spread = sum(part.times[step.operator][1] * step.chosen for step in steps if step.mode == 1)
@@ -123,7 +123,7 @@ def _turns(model: Any, part: Part, steps: Sequence[_Step], makespan: Any, horizo
         model.add(makespan >= spread + paths[i])
 
 
-def _coarse(part: Part) -> tuple[Part, int]:
+def _coarse(part: Component) -> tuple[Component, int]:
     """The component with times of at most 2^30 in sum, and k."""
     total = sum(part.least(i) for i in range(len(part)))
     shift = max(0, total.bit_length() - MOST_BITS)
@@ -131,18 +131,18 @@ def _coarse(part: Part) -> tuple[Part, int]:
     return replace(part, times=times, unit_s=part.unit_s * 2**shift), shift
 
 
-def solve_cpsat(part: Part, hint: Decisions | None, bound: int, work: float) -> Found:
+def solve_cpsat(part: Component, hint: Decisions | None, bound: int, work: float) -> CpSatAnswer:
     """The best schedule within the limit, its search begun at ``hint``, and the proven bound."""
     coarse, shift = _coarse(part)
     steps = hint.steps if hint else None
     found, proven = _solve(coarse, steps, bound >> shift, work)
     best = Decisions(found, makespan_of(part, found)) if found else None
     fine = proven if shift == 0 else (proven - len(part)) << shift
-    return Found(best, max(bound, min(fine, best.makespan) if best else fine))
+    return CpSatAnswer(best, max(bound, min(fine, best.makespan) if best else fine))
 
 
 def _solve(
-    part: Part, hint: Sequence[tuple[int, int]] | None, bound: int, work: float
+    part: Component, hint: Sequence[tuple[int, int]] | None, bound: int, work: float
 ) -> tuple[tuple[tuple[int, int], ...] | None, int]:
     horizon = makespan_of(part, hint) if hint else sum(part.least(i) for i in range(len(part)))
     model = cp_model.CpModel()

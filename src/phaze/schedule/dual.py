@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from phaze.schedule.dual_kernels import greedy_duals, solve_dual
 from phaze.schedule.order import bits
-from phaze.schedule.part import Floats, Ints, Part, Tables, incomparable
+from phaze.schedule.part import Component, Floats, Ints, Tables, incomparable
 
 # A limit on the rounds of column generation: a bound that is taken early is still one.
 ROUNDS = 2000
@@ -61,7 +61,7 @@ def chain_cover(below: Sequence[int]) -> Ints:
     return np.array(cover, np.int64)
 
 
-def antichain(part: Part, tables: Tables) -> tuple[float, Floats]:
+def antichain(part: Component, tables: Tables) -> tuple[float, Floats]:
     """The bound of the linear program in units, and its credits; at most 63 operators."""
     beside = np.array(incomparable(part), np.uint64)
     bound, credits = solve_dual(tables, beside, chain_cover(part.order.below), ROUNDS)
@@ -69,7 +69,7 @@ def antichain(part: Part, tables: Tables) -> tuple[float, Floats]:
     return float(bound) * shrink, credits * shrink
 
 
-def load_credits(part: Part, resource: int) -> Floats:
+def load_credits(part: Component, resource: int) -> Floats:
     """The credits of the load bound on tensor cores (0), vector cores (1) or the network (2)."""
     cores = max(1, part.cores[resource])
     credit = np.zeros(len(part))

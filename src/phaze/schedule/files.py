@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from phaze.documents import Document, Format, Seconds, check, notation_of, parse
 from phaze.errors import InputError, nearest
 from phaze.files import read_text
-from phaze.schedule.problem import Core, Operator, Problem
+from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 
 
@@ -46,7 +46,7 @@ class OperatorsFile(Document):
     operators: list[OperatorTable]
     edges: list[Edge]
 
-    def value(self) -> Problem:
+    def value(self) -> ScheduleProblem:
         """The file as a problem; an edge must name operators of the file."""
         place = {table.id: at for at, table in reversed(list(enumerate(self.operators)))}
         for at, edge in enumerate(self.edges):
@@ -60,17 +60,17 @@ class OperatorsFile(Document):
                     close = nearest(other, list(place)[:20])
                     raise InputError(f"operators[{at}].beside", f"there is no operator '{other}'", close)
         operators = tuple(
-            Operator(t.id, t.core, t.one_core_s, t.all_cores_s, t.network, t.hbm_s) for t in self.operators
+            ScheduledOperator(t.id, t.core, t.one_core_s, t.all_cores_s, t.network, t.hbm_s) for t in self.operators
         )
         edges = tuple((place[first], place[then]) for first, then in self.edges)
         beside = tuple((at, place[other]) for at, t in enumerate(self.operators) for other in t.beside)
-        return Problem(self.rules, self.tensor_cores, self.vector_cores, operators, edges, beside)
+        return ScheduleProblem(self.rules, self.tensor_cores, self.vector_cores, operators, edges, beside)
 
 
 OPERATORS = Format("phaze.operators/1", OperatorsFile, "operators with times and edges, to be scheduled on one chip")
 
 
-def operators_document(problem: Problem) -> dict[str, Any]:
+def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
     """A problem as ``phaze.operators/1``."""
     names = [operator.id for operator in problem.operators]
     beside: dict[int, list[str]] = {}
@@ -97,7 +97,7 @@ def operators_document(problem: Problem) -> dict[str, Any]:
     }
 
 
-def load_problem(path: str) -> Problem:
+def load_problem(path: str) -> ScheduleProblem:
     """The problem in the file at ``path`` (``-``: standard input), or an InputError that names the file."""
     text, where = read_text(path)
     file = check(OperatorsFile, parse(text, notation_of(path, text), where), where)

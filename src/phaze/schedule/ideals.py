@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.schedule.kernels import enumerate_ideals, places, sweep_alone, sweep_paths
-from phaze.schedule.part import WORD, Ints, Masks, Part, Tables, longest_paths
+from phaze.schedule.part import WORD, Component, Ints, Masks, Tables, longest_paths
 
 # Room that most layers need no more than; it is doubled until all ideals fit.
 FIRST = 1024
@@ -48,7 +48,7 @@ class Ideals:
         return len(self.masks)
 
 
-def ideals_of(part: Part, tables: Tables, most: int) -> Ideals | None:
+def ideals_of(part: Component, tables: Tables, most: int) -> Ideals | None:
     """All ideals of the component with g, or None when there are more than ``most`` or a mask needs a second word."""
     if len(part) > WORD:
         return None

@@ -35,7 +35,7 @@ from ortools.math_opt.python import mathopt
 from ortools.math_opt.solvers import highs_pb2
 
 from phaze.schedule.list_schedule import Decisions
-from phaze.schedule.part import Part
+from phaze.schedule.part import Component
 
 # Seconds are scaled so that the sum of all times is this: solvers' tolerances of 1e-6 are then small beside it.
 SCALE = 1000.0
@@ -45,7 +45,7 @@ GAP = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    part: Part
+    part: Component
     unit: float
     model: Any
     start: list[Any]
@@ -65,7 +65,7 @@ class Solved:
     bound: int
 
 
-def _base(part: Part) -> _Program:
+def _base(part: Component) -> _Program:
     count = len(part)
     unit = SCALE / sum(part.least(i) for i in range(count))
     model = mathopt.Model(name="layer schedule")
@@ -97,7 +97,7 @@ def _orders(program: _Program) -> None:
         model.add_linear_constraint(order[i, k] >= order[i, j] + order[j, k] - 1)
 
 
-def _excludes(part: Part, i: int, j: int) -> bool:
+def _excludes(part: Component, i: int, j: int) -> bool:
     """Whether i, when spread, shares something that it holds all of with j in any of j's ways to run."""
     return any(
         mine == 2 and theirs > 0
@@ -129,7 +129,7 @@ def _cores(program: _Program, kind: int) -> None:
             model.add_linear_constraint(flags[i, c] + flags[j, c] <= 1 + program.order[i, j] + program.order[j, i])
 
 
-def _overused(part: Part, steps: list[tuple[int, int, float]], kind: int, slack: float) -> bool:
+def _overused(part: Component, steps: list[tuple[int, int, float]], kind: int, slack: float) -> bool:
     """Whether more cores of ``kind`` are used at some start than there are."""
     for _, _, now in steps:
         used = sum(
@@ -142,7 +142,7 @@ def _overused(part: Part, steps: list[tuple[int, int, float]], kind: int, slack:
     return False
 
 
-def solve_ilp(part: Part, limit_s: float = 3600.0, gap: float = GAP) -> Solved:
+def solve_ilp(part: Component, limit_s: float = 3600.0, gap: float = GAP) -> Solved:
     """Solve the program, with core flags where they are needed; the answer is the solver's within ``gap``."""
     program = _base(part)
     _orders(program)

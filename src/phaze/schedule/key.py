@@ -15,7 +15,7 @@ from typing import Any
 
 from phaze.documents import digest
 from phaze.schedule.order import bits
-from phaze.schedule.part import Part
+from phaze.schedule.part import Component
 
 # Symmetric graphs have factorially many writings; beyond so many a second solution is cheaper.
 MOST_LEAVES = 64
@@ -25,7 +25,7 @@ MOST_LEAVES = 64
 class _Search:
     """One canonical order being sought."""
 
-    part: Part
+    part: Component
     shares: list[list[str]]
     leaves: int = 0
     best: list[Any] | None = None
@@ -71,7 +71,7 @@ class _Search:
             self.best, self.order = text, order
 
 
-def canonical(part: Part) -> tuple[str, list[int]]:
+def canonical(part: Component) -> tuple[str, list[int]]:
     """The key of a component, and its operators in the order that the key was written in."""
     total = part.total_s
     shares = [[f"{time / total:.11e}" for time in times] for times in part.times_s]

@@ -14,7 +14,7 @@ FAR = 2**62
 FUZZ = 0.01
 
 
-class Space(NamedTuple):
+class LabelSpace(NamedTuple):
     """What is known of every ideal and operator before labels are made; see ``labels.py``."""
 
     masks: Masks
@@ -67,7 +67,14 @@ def _releases(tables: Tables, steps: NDArray[np.int16], ends: Ints, count: int, 
 
 @njit(cache=True, nogil=True)
 def _starts(
-    tables: Tables, space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int, starts: Ints
+    tables: Tables,
+    space: LabelSpace,
+    ideal: int,
+    now: int,
+    steps: NDArray[np.int16],
+    ends: Ints,
+    count: int,
+    starts: Ints,
 ) -> int:
     """``starts[j, mode]``: the earliest start of each operator that may be next (FAR: none); the least of them."""
     release = np.empty((3, 3), np.int64)
@@ -94,7 +101,7 @@ def _starts(
 
 
 @njit(cache=True, nogil=True)
-def _bound(space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int) -> int:
+def _bound(space: LabelSpace, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int) -> int:
     """The greatest of the lower bounds of ``labels.py`` on a label's makespan."""
     best = now + space.g[ideal]
     for r in range(count):
@@ -110,7 +117,7 @@ def _bound(space: Space, ideal: int, now: int, steps: NDArray[np.int16], ends: I
 
 @njit(cache=True, nogil=True)
 def _no_worse(
-    space: Space, now: int, steps: NDArray[np.int16], ends: Ints, count: int,
+    space: LabelSpace, now: int, steps: NDArray[np.int16], ends: Ints, count: int,
     other_now: int, other_steps: NDArray[np.int16], other_ends: Ints, other_count: int,
 ) -> bool:  # fmt: skip
     """The first label is no later than the second in its time and in every running operator."""
@@ -131,7 +138,9 @@ def _no_worse(
 
 
 @njit(cache=True, nogil=True)
-def _enter(space: Space, pool: Pool, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int) -> bool:
+def _enter(
+    space: LabelSpace, pool: Pool, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int
+) -> bool:
     """Whether a label is new to its ideal; those that it makes needless are taken out."""
     before, at = -1, pool.head[ideal]
     while at >= 0:
@@ -153,7 +162,14 @@ def _enter(space: Space, pool: Pool, ideal: int, now: int, steps: NDArray[np.int
 
 @njit(cache=True, nogil=True)
 def _append(
-    tables: Tables, space: Space, pool: Pool, label: int, step: int, start: int, steps: NDArray[np.int16], ends: Ints
+    tables: Tables,
+    space: LabelSpace,
+    pool: Pool,
+    label: int,
+    step: int,
+    start: int,
+    steps: NDArray[np.int16],
+    ends: Ints,
 ) -> int:
     """The running operators of ``label`` once ``step`` starts, in order of key, later ends first; how many."""
     end = start + tables.time[step >> 1, step & 1]
@@ -191,7 +207,7 @@ def _store(
 
 @njit(cache=True, nogil=True)
 def _child(
-    tables: Tables, space: Space, pool: Pool, label: int, step: int, start: int, result: Ints,
+    tables: Tables, space: LabelSpace, pool: Pool, label: int, step: int, start: int, result: Ints,
     steps: NDArray[np.int16], ends: Ints, starts: Ints,
 ) -> None:  # fmt: skip
     """Extend ``label`` by ``step``; ``result`` is (goal, best label, least bound that was cut off)."""
@@ -235,7 +251,9 @@ def _worth(pool: Pool, first: int, last: int, beam: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def label_pass(tables: Tables, space: Space, pool: Pool, goal: int, beam: int, effort: int) -> tuple[int, int, int]:
+def label_pass(
+    tables: Tables, space: LabelSpace, pool: Pool, goal: int, beam: int, effort: int
+) -> tuple[int, int, int]:
     """All schedules that may end before ``goal``: (least makespan found or goal, its label, least bound cut off).
 
     With ``beam`` > 0 only about that many labels of each size of ideal are extended, and nothing is proved. The label
@@ -273,7 +291,7 @@ def label_pass(tables: Tables, space: Space, pool: Pool, goal: int, beam: int, e
 
 @njit(cache=True, nogil=True)
 def _expand(
-    tables: Tables, space: Space, pool: Pool, label: int, starts: Ints, result: Ints,
+    tables: Tables, space: LabelSpace, pool: Pool, label: int, starts: Ints, result: Ints,
     steps: NDArray[np.int16], ends: Ints, next_starts: Ints,
 ) -> None:  # fmt: skip
     """Every next step, but none that waits while another operator could run on one core and be done by then."""

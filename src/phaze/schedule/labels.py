@@ -41,9 +41,9 @@ import numpy as np
 
 from phaze.schedule.ideals import Ideals
 from phaze.schedule.kernels import closing, potentials
-from phaze.schedule.label_kernels import Pool, Space, label_pass
+from phaze.schedule.label_kernels import LabelSpace, Pool, label_pass
 from phaze.schedule.list_schedule import Decisions
-from phaze.schedule.part import Floats, Part, Tables
+from phaze.schedule.part import Component, Floats, Tables
 
 # The first goal lies so little above the bound: most optima do.
 FIRST_STEP = 0.001
@@ -69,7 +69,7 @@ class Deepened:
         return self.bound >= self.best.makespan
 
 
-def _rates(part: Part, credits: Floats) -> Floats:
+def _rates(part: Component, credits: Floats) -> Floats:
     rate = np.zeros((len(credits), len(part), 2))
     for i, times in enumerate(part.times):
         for mode, time in enumerate(times):
@@ -78,7 +78,7 @@ def _rates(part: Part, credits: Floats) -> Floats:
     return rate
 
 
-def _keys(part: Part) -> list[int]:
+def _keys(part: Component) -> list[int]:
     """Equal for steps whose running may be exchanged: sinks that hold the same, else a number for each step."""
     count = len(part)
     keys = []
@@ -89,10 +89,10 @@ def _keys(part: Part) -> list[int]:
     return keys
 
 
-def space_of(part: Part, tables: Tables, ideals: Ideals, credits: tuple[Floats, ...]) -> Space:
+def space_of(part: Component, tables: Tables, ideals: Ideals, credits: tuple[Floats, ...]) -> LabelSpace:
     """What the passes need to know of every ideal."""
     vectors = np.array(credits) if credits else np.zeros((0, len(part)))
-    return Space(
+    return LabelSpace(
         ideals.masks,
         ideals.levels,
         ideals.nexts,
@@ -122,7 +122,7 @@ def _pool(ideals: int, labels: int) -> Pool:
     )
 
 
-def _decisions(part: Part, pool: Pool, label: int, makespan: int) -> Decisions:
+def _decisions(part: Component, pool: Pool, label: int, makespan: int) -> Decisions:
     steps: list[tuple[int, int]] = []
     while label >= 0 and pool.step[label] >= 0:
         steps.append((int(pool.step[label]) >> 1, int(pool.step[label]) & 1))
@@ -134,7 +134,7 @@ def _decisions(part: Part, pool: Pool, label: int, makespan: int) -> Decisions:
 
 
 def deepen(
-    part: Part,
+    part: Component,
     tables: Tables,
     ideals: Ideals,
     credits: tuple[Floats, ...],

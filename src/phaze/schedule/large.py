@@ -10,8 +10,8 @@ its shortest way, which holds under any rules.
 from phaze.schedule.bounds import cheap_bounds
 from phaze.schedule.list_schedule import QUICK, Decisions, list_schedule
 from phaze.schedule.order import Order, topological
-from phaze.schedule.part import Part, in_turn, part_of
-from phaze.schedule.problem import Effort, Problem, Schedule
+from phaze.schedule.part import Component, in_turn, part_of
+from phaze.schedule.problem import Effort, Schedule, ScheduleProblem
 from phaze.schedule.replay import complete, replay
 
 # More operators than this get a list schedule and a bound only: what is exact would be silent for minutes.
@@ -19,7 +19,7 @@ MOST_OPERATORS = 2000
 METHOD = "large"
 
 
-def direct(problem: Problem) -> Order:
+def direct(problem: ScheduleProblem) -> Order:
     """The operators with cost, each with those that it waits for directly or through free ones."""
     before: list[set[int]] = [set() for _ in problem.operators]
     order = topological(len(problem.operators), problem.edges)
@@ -35,13 +35,13 @@ def direct(problem: Problem) -> Order:
     return Order(tuple(kept), tuple(sum(1 << place[k] for k in before[i]) for i in kept))
 
 
-def _one_by_one(part: Part) -> Decisions:
+def _one_by_one(part: Component) -> Decisions:
     """Every operator in topological order, in its shortest way."""
     modes = [int(one == 0 or 0 < spread < one) for one, spread in part.times]
     return Decisions(tuple(enumerate(modes)), sum(part.times[i][mode] for i, mode in enumerate(modes)))
 
 
-def solve_large(problem: Problem) -> Schedule:
+def solve_large(problem: ScheduleProblem) -> Schedule:
     """A schedule and a bound, for any number of operators."""
     asked, problem = problem, in_turn(problem)
     part = part_of(problem, direct(problem))

@@ -12,7 +12,7 @@ import numpy as np
 
 from phaze.schedule.list_kernels import improve, list_pass
 from phaze.schedule.order import bits
-from phaze.schedule.part import Floats, Ints, Part, Tables, longest_paths
+from phaze.schedule.part import Component, Floats, Ints, Tables, longest_paths
 
 # Work in operators squared: a pass over n operators looks at about n * n of them.
 QUICK = 30_000
@@ -27,7 +27,7 @@ class Decisions:
     makespan: int
 
 
-def _nearest_before(part: Part) -> tuple[Ints, Ints]:
+def _nearest_before(part: Component) -> tuple[Ints, Ints]:
     """The predecessors that no other predecessor implies, of all operators one after another, and where each begins."""
     preds: list[int] = []
     first = [0]
@@ -40,7 +40,7 @@ def _nearest_before(part: Part) -> tuple[Ints, Ints]:
     return np.array([*preds, 0], np.int64), np.array(first, np.int64)
 
 
-def _priorities(part: Part) -> list[Floats]:
+def _priorities(part: Component) -> list[Floats]:
     count = len(part)
     ties = 1e-6 * np.arange(count, 0, -1) / (count + 1)
     path = np.array(longest_paths(part), float)
@@ -52,7 +52,7 @@ def _priorities(part: Part) -> list[Floats]:
     return [path + ties, single + ties, waiting + ties]
 
 
-def _decisions(part: Part) -> list[Ints]:
+def _decisions(part: Component) -> list[Ints]:
     starts = []
     for most in (1.0, 0.5, 0.0):
         flags = [int(one == 0 or 0 < spread < most * one) for one, spread in part.times]
@@ -60,7 +60,7 @@ def _decisions(part: Part) -> list[Ints]:
     return starts
 
 
-def list_schedule(part: Part, tables: Tables, goal: int, work: int = QUICK) -> Decisions:
+def list_schedule(part: Component, tables: Tables, goal: int, work: int = QUICK) -> Decisions:
     """The best list schedule found with about ``work`` from each start, at least one pass; stops at ``goal``."""
     preds, first = _nearest_before(part)
     passes = work // len(part) ** 2

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from phaze.schedule.problem import Problem
+from phaze.schedule.problem import ScheduleProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def topological(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     return found
 
 
-def closure(problem: Problem) -> list[int]:
+def closure(problem: ScheduleProblem) -> list[int]:
     """For every operator of the problem the mask of those that must end before it starts."""
     count = len(problem.operators)
     before: list[list[int]] = [[] for _ in range(count)]
@@ -63,7 +63,7 @@ def closure(problem: Problem) -> list[int]:
     return masks
 
 
-def contract(problem: Problem) -> Order:
+def contract(problem: ScheduleProblem) -> Order:
     """The operators with cost, and the precedence among them that the whole graph implies."""
     masks = closure(problem)
     kept = [i for i in topological(len(masks), problem.edges) if not problem.operators[i].free]

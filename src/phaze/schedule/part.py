@@ -7,7 +7,7 @@ time, in units. For every schedule of true makespan C, the same order and ways t
 most C / unit + n * excess, since its last end is the sum of the times along one chain of at most n operators. So with
 C* the least makespan in rounded times,
 
-    C  >=  (C* - n * excess) * unit                                                    (:meth:`Part.seconds_below`)
+    C  >=  (C* - n * excess) * unit                                                    (:meth:`Component.seconds_below`)
 
 and replaying its decisions with true times gives a schedule of at most C* units, up to the rounding of floats.
 
@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.schedule.order import Order, bits, mirrored
-from phaze.schedule.problem import KINDS, Operator, Problem
+from phaze.schedule.problem import KINDS, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import LINKS, Rule, groups_in_turn
 
 # Sets of operators are bits of one 64-bit word, whose sign bit stays free.
@@ -74,7 +74,7 @@ class Tables(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """A series component of a problem, in units."""
 
     order: Order
@@ -126,7 +126,7 @@ class Part:
         )
 
 
-def twins(part: Part) -> list[int]:
+def twins(part: Component) -> list[int]:
     """For each operator the mask of the twins that start no later than it."""
     count = len(part)
     after = [0] * count
@@ -156,14 +156,14 @@ def _grid(times_s: list[float], horizon: float) -> tuple[float, float, list[int]
     return horizon / MOST_UNITS, max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-3, whole
 
 
-def shortest_s(operator: Operator, rule: Rule) -> float:
+def shortest_s(operator: ScheduledOperator, rule: Rule) -> float:
     """The shortest way to run that the rule has."""
     if operator.networked or not rule.one_core:
         return operator.all_cores_s
     return min(operator.one_core_s, operator.all_cores_s)
 
 
-def _holds(operator: Operator, rule: Rule) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def _holds(operator: ScheduledOperator, rule: Rule) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     tensor, vector = (int(kind in KINDS[operator.core]) for kind in ("tensor", "vector"))
     network = ALL if operator.networked or not rule.network_apart else 0
     if operator.core == "none" and rule.network_apart:
@@ -173,7 +173,7 @@ def _holds(operator: Operator, rule: Rule) -> tuple[tuple[int, int, int], tuple[
     return (tensor, vector, 0), (ALL * tensor, ALL * vector, network)
 
 
-def _modes(operator: Operator, rule: Rule, horizon: float) -> tuple[float, float]:
+def _modes(operator: ScheduledOperator, rule: Rule, horizon: float) -> tuple[float, float]:
     """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs or the rule excludes."""
     one_core_s, spread = operator.one_core_s, operator.all_cores_s
     if operator.networked or not rule.one_core:
@@ -183,7 +183,7 @@ def _modes(operator: Operator, rule: Rule, horizon: float) -> tuple[float, float
     return (one_core_s if one_core_s <= horizon else 0.0), spread
 
 
-def in_turn(problem: Problem) -> Problem:
+def in_turn(problem: ScheduleProblem) -> ScheduleProblem:
     """Under rules where a collective runs only beside what it names: the same problem by order, under links.
 
     Each collective and what it names form a group, and groups run one after another (``rules.py`` proves it).
@@ -196,7 +196,7 @@ def in_turn(problem: Problem) -> Problem:
     return replace(problem, rules=LINKS.name, edges=(*problem.edges, *chain), beside=())
 
 
-def part_of(problem: Problem, order: Order) -> Part:
+def part_of(problem: ScheduleProblem, order: Order) -> Component:
     """The component ``order`` of ``problem`` in units."""
     operators = [problem.operators[i] for i in order.operators]
     rule = problem.rule
@@ -206,7 +206,7 @@ def part_of(problem: Problem, order: Order) -> Part:
     unit_s, excess, whole = _grid(lasting, horizon)
     at = iter(whole)
     times = tuple((next(at) if one > 0 else 0, next(at) if spread > 0 else 0) for one, spread in modes)
-    return Part(
+    return Component(
         order,
         times,
         tuple(modes),
@@ -220,13 +220,13 @@ def part_of(problem: Problem, order: Order) -> Part:
     )
 
 
-def incomparable(part: Part) -> list[int]:
+def incomparable(part: Component) -> list[int]:
     """For each operator the mask of those that may run beside it as far as precedence goes."""
     everything = (1 << len(part)) - 1
     return [everything & ~(part.order.below[i] | part.above[i] | 1 << i) for i in range(len(part))]
 
 
-def longest_paths(part: Part) -> list[int]:
+def longest_paths(part: Component) -> list[int]:
     """For each operator the longest path of shortest times that begins with it: a lower bound on what follows."""
     tail = [0] * len(part)
     for i in reversed(range(len(part))):

@@ -38,7 +38,7 @@ import numpy as np
 from phaze.schedule.ideals import Ideals
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.packing_kernels import FAR, pack
-from phaze.schedule.part import Ints, Part, Tables
+from phaze.schedule.part import Component, Ints, Tables
 from phaze.schedule.phase_kernels import Paths, Phases, loads_of, phase_pass, sweep_phases
 
 # The first goal lies so little above the bound, and each next one further by this factor: most optima lie near.
@@ -86,7 +86,7 @@ def _room(ideals: int) -> tuple[Phases, Paths]:
     return phases, Paths(*(np.zeros(ideals, np.int64) for _ in range(3)))
 
 
-def by_phases(part: Part, tables: Tables, ideals: Ideals, best: Decisions, bound: int, effort: int) -> Phased:
+def by_phases(part: Component, tables: Tables, ideals: Ideals, best: Decisions, bound: int, effort: int) -> Phased:
     """Raise ``bound`` and improve on ``best`` until they meet or ``effort`` nodes are used up."""
     assert part.alone
     loads = loads_of(tables, ideals.masks)

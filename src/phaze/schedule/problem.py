@@ -37,7 +37,7 @@ MOST_SECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class ScheduledOperator:
     """One operator: the cores it uses, and its time on one core and on all of them."""
 
     id: str
@@ -64,13 +64,13 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ScheduleProblem:
     """Operators, the edges between them by position, and the chip's cores; refuses what cannot be scheduled."""
 
     rules: Rules
     tensor_cores: int
     vector_cores: int
-    operators: tuple[Operator, ...]
+    operators: tuple[ScheduledOperator, ...]
     edges: tuple[tuple[int, int], ...]
     beside: tuple[tuple[int, int], ...] = ()
 
@@ -99,7 +99,7 @@ class Problem:
         return self.tensor_cores if kind == "tensor" else self.vector_cores
 
 
-def _check_operators(problem: Problem) -> None:
+def _check_operators(problem: ScheduleProblem) -> None:
     seen: set[str] = set()
     for index, operator in enumerate(problem.operators):
         where = f"operators[{index}]"
@@ -130,7 +130,7 @@ def _check_operators(problem: Problem) -> None:
                 )
 
 
-def _check_beside(problem: Problem) -> None:
+def _check_beside(problem: ScheduleProblem) -> None:
     """A collective names operators with cores, each is named once, and the groups can run one after another."""
     named: set[int] = set()
     for collective, other in problem.beside:

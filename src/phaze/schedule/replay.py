@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phaze.schedule.order import bits, topological
-from phaze.schedule.part import ALL, Part
-from phaze.schedule.problem import Operator, Problem, Slot
+from phaze.schedule.part import ALL, Component
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Played:
 
 
 def play(
-    part: Part, steps: Sequence[tuple[int, int]], times: Sequence[tuple[float, float]], begin: float
+    part: Component, steps: Sequence[tuple[int, int]], times: Sequence[tuple[float, float]], begin: float
 ) -> list[Played]:
     """The steps with ``times`` of each way to run, from ``begin`` on; whole times give whole starts and ends."""
     cores = [[begin] * min(count, len(part)) for count in part.cores]
@@ -49,12 +49,14 @@ def play(
     return found
 
 
-def makespan_of(part: Part, steps: Sequence[tuple[int, int]]) -> int:
+def makespan_of(part: Component, steps: Sequence[tuple[int, int]]) -> int:
     """When the steps end, in units."""
     return int(max(step.end for step in play(part, steps, part.times, 0)))
 
 
-def replay(problem: Problem, part: Part, steps: Sequence[tuple[int, int]], begin_s: float) -> list[tuple[int, Slot]]:
+def replay(
+    problem: ScheduleProblem, part: Component, steps: Sequence[tuple[int, int]], begin_s: float
+) -> list[tuple[int, Slot]]:
     """The slots of a component that begins at ``begin_s``, each with its operator's position in the problem."""
     found = []
     for step in play(part, steps, part.times_s, begin_s):
@@ -64,14 +66,14 @@ def replay(problem: Problem, part: Part, steps: Sequence[tuple[int, int]], begin
     return found
 
 
-def _free_slot(operator: Operator, at_s: float) -> Slot:
+def _free_slot(operator: ScheduledOperator, at_s: float) -> Slot:
     spread = operator.one_core_s > 0
     tensor = 0 if operator.core in ("tensor", "both") and not spread else None
     vector = 0 if operator.core in ("vector", "both") and not spread else None
     return Slot(operator.id, spread, at_s, at_s, tensor, vector)
 
 
-def complete(problem: Problem, costly: Sequence[tuple[int, Slot]]) -> tuple[Slot, ...]:
+def complete(problem: ScheduleProblem, costly: Sequence[tuple[int, Slot]]) -> tuple[Slot, ...]:
     """All slots in the order of the problem: a free operator runs when all before it have ended."""
     slots = dict(costly)
     count = len(problem.operators)

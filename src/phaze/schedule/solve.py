@@ -29,9 +29,9 @@ from phaze.schedule.labels import deepen
 from phaze.schedule.large import MOST_OPERATORS, solve_large
 from phaze.schedule.list_schedule import QUICK, THOROUGH, Decisions, list_schedule
 from phaze.schedule.order import contract, series, topological
-from phaze.schedule.part import Part, in_turn, part_of
+from phaze.schedule.part import Component, in_turn, part_of
 from phaze.schedule.phases import by_phases
-from phaze.schedule.problem import Effort, Problem, Schedule, Slot
+from phaze.schedule.problem import Effort, Schedule, ScheduleProblem, Slot
 from phaze.schedule.replay import complete, replay
 
 Scheduler = Literal["exact", "list", "cpsat", "ilp"]
@@ -86,7 +86,7 @@ Known = MutableMapping[str, KnownPart]
 
 
 def solve(
-    problem: Problem, scheduler: Scheduler = "exact", limits: Limits | None = None, known: Known | None = None
+    problem: ScheduleProblem, scheduler: Scheduler = "exact", limits: Limits | None = None, known: Known | None = None
 ) -> Schedule:
     """The best schedule found for ``problem``, checked, with its lower bound.
 
@@ -105,7 +105,7 @@ def solve(
     return schedule
 
 
-def _serial(problem: Problem) -> Schedule:
+def _serial(problem: ScheduleProblem) -> Schedule:
     """Every operator spread, in topological order, ties by position: nothing to choose."""
     now, slots = 0.0, {}
     for i in topological(len(problem.operators), problem.edges):
@@ -116,7 +116,7 @@ def _serial(problem: Problem) -> Schedule:
     return Schedule(problem.rules, now, now, tuple(slots[i] for i in sorted(slots)), Effort("serial"))
 
 
-def _solve(problem: Problem, scheduler: Scheduler, limits: Limits, known: Known | None) -> Schedule:
+def _solve(problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, known: Known | None) -> Schedule:
     asked, problem = problem, in_turn(problem)
     parts = [part_of(problem, order) for order in series(contract(problem))]
     now, bound, slots, answers = 0.0, 0.0, [], []
@@ -137,7 +137,7 @@ def _solve(problem: Problem, scheduler: Scheduler, limits: Limits, known: Known 
     return Schedule(asked.rules, now, min(bound, now), complete(problem, slots), effort)
 
 
-def _remembered(part: Part, scheduler: Scheduler, limits: Limits, known: Known | None) -> PartAnswer:
+def _remembered(part: Component, scheduler: Scheduler, limits: Limits, known: Known | None) -> PartAnswer:
     if known is None or len(part) == 1:
         return solve_part(part, scheduler, limits)
     from phaze.schedule.key import canonical
@@ -159,13 +159,13 @@ def _remembered(part: Part, scheduler: Scheduler, limits: Limits, known: Known |
     return PartAnswer(best, bound, answer.method, answer.ideals, answer.labels)
 
 
-def _alone(part: Part) -> PartAnswer:
+def _alone(part: Component) -> PartAnswer:
     mode = 1 if part.times[0][0] == 0 or 0 < part.times[0][1] < part.times[0][0] else 0
     least = part.least(0)
     return PartAnswer(Decisions(((0, mode),), least), least, "bounds")
 
 
-def solve_part(part: Part, scheduler: Scheduler = "exact", limits: Limits | None = None) -> PartAnswer:
+def solve_part(part: Component, scheduler: Scheduler = "exact", limits: Limits | None = None) -> PartAnswer:
     """The answer for one series component."""
     limits = limits or Limits()
     if len(part) == 1:
@@ -187,7 +187,7 @@ def solve_part(part: Part, scheduler: Scheduler = "exact", limits: Limits | None
     return _exact(part, best, bounds, limits)
 
 
-def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartAnswer:
+def _exact(part: Component, best: Decisions, bounds: Bounds, limits: Limits) -> PartAnswer:
     tables, bound, ideal_count, labels = part.tables(), bounds.best, 0, 0
     ideals = ideals_of(part, tables, limits.most_ideals)
     if ideals is None or len(ideals) > MANY_IDEALS:
@@ -215,7 +215,7 @@ def _exact(part: Part, best: Decisions, bounds: Bounds, limits: Limits) -> PartA
     return _cpsat(part, best, bound, limits, ideal_count, labels)
 
 
-def _cpsat(part: Part, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int) -> PartAnswer:
+def _cpsat(part: Component, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int) -> PartAnswer:
     if limits.cpsat <= 0:
         return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
     from phaze.schedule.cpsat import solve_cpsat
@@ -226,7 +226,7 @@ def _cpsat(part: Part, best: Decisions, bound: int, limits: Limits, ideals: int,
     return PartAnswer(best, max(bound, cpsat.bound), "cpsat", ideals, labels)
 
 
-def _ilp(part: Part, limits: Limits) -> PartAnswer:
+def _ilp(part: Component, limits: Limits) -> PartAnswer:
     from phaze.schedule.ilp import solve_ilp
 
     found = solve_ilp(part)

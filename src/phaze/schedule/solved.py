@@ -7,13 +7,13 @@ within one process, and nothing is read from a file.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from phaze.schedule.problem import Problem, Schedule
+from phaze.schedule.problem import Schedule, ScheduleProblem
 from phaze.schedule.solve import Known, Limits, Scheduler, solve
 
 # Schedules that are kept, about 10 kB each; beyond them the oldest are forgotten.
 MOST = 2000
 
-Question = tuple[Problem, Scheduler, Limits | None]
+Question = tuple[ScheduleProblem, Scheduler, Limits | None]
 
 
 @dataclass(slots=True)
@@ -23,7 +23,11 @@ class SolvedSchedules:
     found: dict[Question, Schedule] = field(default_factory=dict)
 
     def solve(
-        self, problem: Problem, scheduler: Scheduler = "exact", limits: Limits | None = None, known: Known | None = None
+        self,
+        problem: ScheduleProblem,
+        scheduler: Scheduler = "exact",
+        limits: Limits | None = None,
+        known: Known | None = None,
     ) -> Schedule:
         """As :func:`phaze.schedule.solve.solve`, each question once."""
         question = problem, scheduler, limits

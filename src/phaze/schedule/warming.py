@@ -6,9 +6,9 @@ from phaze.schedule.bounds import chip_bounds
 from phaze.schedule.ideals import ideals_of
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.order import contract, series
-from phaze.schedule.part import Part, part_of
+from phaze.schedule.part import Component, part_of
 from phaze.schedule.phases import by_phases
-from phaze.schedule.problem import Operator, Problem
+from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve_part
 
@@ -16,13 +16,13 @@ from phaze.schedule.solve import Limits, solve_part
 SMALL = (("a", 3.0, 2.0), ("b", 5.0, 3.0), ("c", 4.0, 4.0), ("d", 7.0, 4.0), ("e", 2.0, 1.5))
 
 
-def small_problem(rules: Rules) -> Problem:
+def small_problem(rules: Rules) -> ScheduleProblem:
     """Five operators whose schedule needs labels."""
-    operators = tuple(Operator(name, "tensor", one, spread) for name, one, spread in SMALL)
-    return Problem(rules, 2, 1, operators, ((0, 3), (1, 4)))
+    operators = tuple(ScheduledOperator(name, "tensor", one, spread) for name, one, spread in SMALL)
+    return ScheduleProblem(rules, 2, 1, operators, ((0, 3), (1, 4)))
 
 
-def _warm_phases(part: Part) -> None:
+def _warm_phases(part: Component) -> None:
     tables, everything = part.tables(), Decisions((), 2**40)
     ideals = ideals_of(part, tables, 1000)
     assert ideals is not None

@@ -39,7 +39,7 @@ from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import wraparound_bytes
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask
@@ -178,7 +178,7 @@ def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: 
     return found
 
 
-def _tied_bytes(problem: Problem, plan: Plan, stage_of: dict[int, int]) -> float:
+def _tied_bytes(problem: PlacementProblem, plan: Plan, stage_of: dict[int, int]) -> float:
     graph, extras = problem.graph(plan.tensor)
     total = 0.0
     for name in sorted({extra.tied for extra in extras if extra.tied is not None}):
@@ -188,7 +188,7 @@ def _tied_bytes(problem: Problem, plan: Plan, stage_of: dict[int, int]) -> float
     return total
 
 
-def _stage_parameters(problem: Problem, plan: Plan) -> list[float]:
+def _stage_parameters(problem: PlacementProblem, plan: Plan) -> list[float]:
     """Parameter bytes of every stage, tied ones once."""
     graph, extras = problem.graph(plan.tensor)
     own = {la.id: (la.parameter_bytes, e) for la, e in zip(graph.layers, extras, strict=True)}
@@ -203,7 +203,7 @@ def _stage_parameters(problem: Problem, plan: Plan) -> list[float]:
     return found
 
 
-def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of: dict[int, int]) -> float:
+def _sent_bytes(problem: PlacementProblem, plan: Plan, weights: Sequence[float], stage_of: dict[int, int]) -> float:
     """Bytes that all devices send in a batch beside the collectives of layers."""
     graph, extras = problem.graph(plan.tensor)
     ends = [(stage_of[graph.layers[e.tail].id], stage_of[graph.layers[e.head].id], e.size_bytes) for e in graph.edges]
@@ -234,13 +234,13 @@ def _sent_bytes(problem: Problem, plan: Plan, weights: Sequence[float], stage_of
     return problem.microbatches * 2 * carried + reduced + gathered
 
 
-def _stage_experts(problem: Problem, plan: Plan) -> list[float]:
+def _stage_experts(problem: PlacementProblem, plan: Plan) -> list[float]:
     """Bytes of experts that ranks share out, of every stage."""
     own = {layer.id: layer.expert_bytes for layer in problem.graph(plan.tensor)[0].layers}
     return [sum(own[place] for place in stage.layers) if problem.has_experts else 0.0 for stage in plan.stages]
 
 
-def _sent_by(problem: Problem, plan: Plan, devices: int, dense: float, experts: float) -> float:
+def _sent_by(problem: PlacementProblem, plan: Plan, devices: int, dense: float, experts: float) -> float:
     """Bytes that all ranks of a stage of so many ``devices`` send when each gathers or reduces, once, what it holds
     over the ranks that hold the same: (ranks - 1) times the bytes, for each group of these."""
     sharing, apart = problem.sharing, _state_groups(problem, plan)
@@ -249,7 +249,7 @@ def _sent_by(problem: Problem, plan: Plan, devices: int, dense: float, experts: 
     return groups * (sharing.context * plan.data / apart - 1) * dense + sharing.group * (alike - 1) * experts
 
 
-def _state_groups(problem: Problem, plan: Plan) -> float:
+def _state_groups(problem: PlacementProblem, plan: Plan) -> float:
     """Groups of the ranks with the same weights, each of which shares out all state; 1 without hybrid sharding."""
     ranks = problem.sharing.context * plan.data
     return ranks / problem.sharing.sharers(plan.data) if problem.zero else 1.0
@@ -263,7 +263,7 @@ def _is_recomputed(extra: Extra) -> bool:
 def plan_joules(
     task: ModelTask,
     configuration: Configuration,
-    problem: Problem,
+    problem: PlacementProblem,
     plan: Plan,
     layers: Sequence[LayerJoules],
     table: Technology,

@@ -25,7 +25,7 @@ from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_at
 from phaze.schedule.problem import ROUNDING, Schedule
 from phaze.schedule.solve import Known, Scheduler
@@ -205,7 +205,7 @@ class ChipEvaluation:
         self.known.placements += 1
         return fastest_at(self.problem(model, configuration, hbm, proved), chosen.zeros, task.prices, below_s) is None
 
-    def problem(self, model: int, configuration: int, hbm: int, times: LayerTable) -> Problem:
+    def problem(self, model: int, configuration: int, hbm: int, times: LayerTable) -> PlacementProblem:
         """The placement problem of a configuration with a memory (its position in the job's list)."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         costs, rate = column_costs(times), float(times.hbm_bytes_per_s[0])
@@ -213,7 +213,7 @@ class ChipEvaluation:
 
     def plan(
         self, model: int, configuration: int, hbm: int, below_s: float = float("inf")
-    ) -> tuple[Problem, Plan] | None:
+    ) -> tuple[PlacementProblem, Plan] | None:
         """The fastest plan of a configuration that takes less than ``below_s``, and its problem at its ZeRO stage."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         problem = self.problem(model, configuration, hbm, self.exact(model, chosen.graph).times)
@@ -244,7 +244,9 @@ class ChipEvaluation:
         joules = 0.0 if self.energy is None else self.plan_joules(model, configuration, *found, self.energy)
         return PricedConfiguration(found[1].batch_s, joules, lower_s)
 
-    def plan_joules(self, model: int, configuration: int, problem: Problem, plan: Plan, energy: Technology) -> float:
+    def plan_joules(
+        self, model: int, configuration: int, problem: PlacementProblem, plan: Plan, energy: Technology
+    ) -> float:
         """Joules of a batch beyond static power."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         key = (model, chosen.graph)

@@ -18,7 +18,7 @@ from typing import Any
 from phaze.documents import digest, dumps, plain_value
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import parallels
-from phaze.evaluate.plan import Candidate, Request, choices
+from phaze.evaluate.plan import Candidate, PlanRequest, choices
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.placement.answer import document_of
@@ -48,7 +48,7 @@ class PlanPapers:
         return {f"{one.name}.json": getattr(self, one.name) for one in fields(self)}
 
 
-def ranks(request: Request) -> Iterator[Model]:
+def ranks(request: PlanRequest) -> Iterator[Model]:
     """Every traced rank that a plan of the request may run; degrees that a choice cannot have are left out."""
     for choice in choices(request):
         for own in parallels(choice[0], request.contexts, request.expert, request.ways, request.rows):
@@ -61,7 +61,7 @@ def ranks(request: Request) -> Iterator[Model]:
                 continue
 
 
-def _task(request: Request, name: str, models: list[Model]) -> ModelTask:
+def _task(request: PlanRequest, name: str, models: list[Model]) -> ModelTask:
     """The request as a search would have it, on one chip."""
     machine, zeros = request.setting.machine, tuple(sorted({request.job.zero, *request.zeros}))
     training = Training(
@@ -85,7 +85,7 @@ def head_of(graph: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problem(
-    request: Request, task: ModelTask, graphs: list[dict[str, Any]], restricted: Mapping[str, Any]
+    request: PlanRequest, task: ModelTask, graphs: list[dict[str, Any]], restricted: Mapping[str, Any]
 ) -> dict[str, Any]:
     chip = request.setting.chip
     rows = [{**head_of(graph), "digest": digest(graph)} for graph in graphs]
@@ -107,7 +107,7 @@ def _problem(
 
 
 def plan_papers(
-    request: Request, name: str, best: Candidate, restricted: Mapping[str, Any] = MappingProxyType({})
+    request: PlanRequest, name: str, best: Candidate, restricted: Mapping[str, Any] = MappingProxyType({})
 ) -> PlanPapers:
     """The documents of a plan that was proved fastest, among those that were requested."""
     models = list(ranks(request))

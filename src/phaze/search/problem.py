@@ -12,7 +12,7 @@ from phaze.evaluate.layers import LayerCost, mode_costs
 from phaze.placement.bottleneck_solver import decides
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Extra, Problem
+from phaze.placement.problem import Extra, PlacementProblem
 from phaze.placement.shortage import something_fits
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask, SearchJob
@@ -20,7 +20,7 @@ from phaze.search.task import Configuration, ModelTask, SearchJob
 
 def problem_of(
     task: ModelTask, configuration: Configuration, costs: Sequence[LayerCost], hbm_bytes: float, hbm_bytes_per_s: float
-) -> Problem:
+) -> PlacementProblem:
     """The placement problem of a configuration whose layers' costs are known, on devices of so much memory."""
     return _problem(task, configuration, _placed(task, configuration, costs), hbm_bytes, hbm_bytes_per_s)
 
@@ -37,7 +37,7 @@ def _problem(
     placed: tuple[LayerGraph, tuple[Extra, ...]],
     hbm_bytes: float,
     hbm_bytes_per_s: float,
-) -> Problem:
+) -> PlacementProblem:
     training, graph = task.training, task.graphs[configuration.graph]
     job = PlacementJob(
         training.machine,
@@ -73,11 +73,11 @@ def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
     )
 
 
-def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> Problem:
+def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> PlacementProblem:
     """The problem of a configuration on no chip, at the last of its stages of ZeRO: it needs the least memory, and of a
     group that is searched together no other is faster."""
 
-    def made() -> Problem:
+    def made() -> PlacementProblem:
         graph = task.graphs[configuration.graph]
         placed = task.shared.take(
             ("placed", configuration.graph), lambda: _placed(task, configuration, unit_costs(graph))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.evaluate.flow import TRACED_BYTES, sharing_of
-from phaze.evaluate.layer_times import RuledLayer, on_network, ruled_layers
+from phaze.evaluate.layer_passes import RuledLayer, on_network, ruled_layers
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Attention, Model
 from phaze.placement.machine import Machine

@@ -21,7 +21,7 @@ from phaze.hardware.technology import Technology
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.placement.prices import Prices
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
 from phaze.schedule.solve import Known, Scheduler
@@ -34,7 +34,7 @@ from phaze.search.rates import chip_rates
 from phaze.search.task import Configuration, ModelTask, on_all_devices
 
 Floats = NDArray[np.float64]
-Choose = Callable[[Problem, Prices], Plan | None]
+Choose = Callable[[PlacementProblem, Prices], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PlacedConfiguration:
     """One configuration of a model on a chip: the problem at the plan's stage of ZeRO, the plan, and joules of a batch
     by component."""
 
-    problem: Problem
+    problem: PlacementProblem
     plan: Plan | None
     joules: Floats
 
@@ -122,8 +122,8 @@ def placed_on(
 
 
 def _chosen(
-    task: ModelTask, configuration: Configuration, problem: Problem, choose: Choose
-) -> tuple[Problem, Plan] | None:
+    task: ModelTask, configuration: Configuration, problem: PlacementProblem, choose: Choose
+) -> tuple[PlacementProblem, Plan] | None:
     """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
     at_zeros = [problem.at_zero(zero) for zero in configuration.zeros]
     plans = [(own, choose(own, task.prices)) for own in at_zeros]
@@ -252,7 +252,7 @@ def best_offer(
     floors_s = {graph: floor_s(graph) for graph in {task.configurations[number].graph for number in wanted}}
     queue = [(floors_s[task.configurations[number].graph], number, False) for number in wanted]
     heapify(queue)
-    found = list[tuple[int, Offer, Problem]]()
+    found = list[tuple[int, Offer, PlacementProblem]]()
     while queue:
         least_s, number, bounded = heappop(queue)
         configuration, one = task.configurations[number], chosen[number]

@@ -20,7 +20,7 @@ import numpy as np
 
 from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
 from phaze.documents import digest
-from phaze.evaluate.layer_times import RuledLayer
+from phaze.evaluate.layer_passes import RuledLayer
 from phaze.evaluate.ruled_pass import RuledPass
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule

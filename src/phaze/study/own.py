@@ -11,7 +11,7 @@ from phaze.evaluate.request import attentions_of
 from phaze.graph.ir import Attention
 from phaze.graph.supply.module import ModuleSupply, graph_file
 from phaze.graph.supply.point import Facts, Point
-from phaze.graph.supply.supply import GraphFile, Supply, Traced, supply_of
+from phaze.graph.supply.supply import SuppliedGraph, Supply, Traced, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.graph.tensor_plan import is_place, place_and_plan, place_beside
 from phaze.hardware.library import load_cluster
@@ -62,7 +62,7 @@ def _place(table: ModelTable, origin: Origin) -> str:
 
 def _graphs(supply: Any, study: StudyFile, table: ModelTable, origin: Origin, watch: Watch, where: str) -> list[str]:
     """The files of a model's graphs, traced if they are not kept."""
-    if isinstance(supply, GraphFile):
+    if isinstance(supply, SuppliedGraph):
         return [str(table.model)]
     if not isinstance(supply, Traced | ModuleSupply):
         raise InputError(where, f"'{table.model}' is a built-in name", "give it as the model's name")

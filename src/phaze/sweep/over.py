@@ -25,7 +25,7 @@ BASES: tuple[units.Unit, ...] = ("B", "B/s", "Hz", "s", "W")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One value of a sweep: as a number for plots, as it is shown, and as the setting that puts it in."""
 
     number: float
@@ -34,11 +34,11 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class SweepAxis:
     """A key and its values, ascending, each once."""
 
     key: str
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
 
 
 def _factor(unit: str) -> float:
@@ -108,7 +108,7 @@ def _setting(raw: Mapping[str, Any], where: str, key: str, value: str) -> str:
     return plain
 
 
-def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> Over:
+def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> SweepAxis:
     """The axis that ``--over TEXT`` names, every value of it checked against the study."""
     key, equals, said = (part.strip() for part in text.partition("="))
     named = f"--over {text}"
@@ -121,5 +121,5 @@ def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> Ov
     for value, whole, unit in values:
         exact = _exact(value, whole, unit)
         setting = _setting(raw, where, key, f'"{exact}"' if unit else exact)
-        points.append(Point(value * _factor(unit), _shown(value, unit), setting))
-    return Over(key, tuple(sorted({point.number: point for point in points}.values(), key=lambda p: p.number)))
+        points.append(SweepPoint(value * _factor(unit), _shown(value, unit), setting))
+    return SweepAxis(key, tuple(sorted({point.number: point for point in points}.values(), key=lambda p: p.number)))

@@ -23,13 +23,13 @@ from phaze.study.load import question_of, study_of
 from phaze.study.own import with_own_models
 from phaze.study.places import Origin
 from phaze.study.plain import with_settings
-from phaze.sweep.over import Over
+from phaze.sweep.over import SweepAxis
 
 SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class SweptModel:
     """One model at one point: how fast, and by which plan, also in words."""
 
     name: str
@@ -53,13 +53,13 @@ class Best:
     hbm_bytes: int | None
     score: float | None
     gap: float | None
-    models: tuple[Model, ...]
+    models: tuple[SweptModel, ...]
     problem: str | None
     cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class SweepRegion:
     """Points ``first`` to ``last`` that share their best chip, or their best plans."""
 
     name: str
@@ -71,7 +71,7 @@ class Region:
 def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
     """The answer at a point, from the document of its search."""
     models = tuple(
-        Model(
+        SweptModel(
             one["name"],
             one["throughput_per_s"],
             one["plan"]["pipeline"],
@@ -88,10 +88,10 @@ def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
     return Best(value, shown, chip["name"], chip["area_mm2"], chip["hbm_bytes"], score, gap, models, None, label)
 
 
-def regions(marks: Sequence[str | None]) -> tuple[Region, ...]:
+def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
     """Runs of equal marks; None marks no region. Names go by first appearance: A .. Z, AA .."""
     names: dict[str, str] = {}
-    found: list[Region] = []
+    found: list[SweepRegion] = []
     for at, mark in enumerate(marks):
         if mark is None:
             continue
@@ -102,9 +102,9 @@ def regions(marks: Sequence[str | None]) -> tuple[Region, ...]:
                 name = chr(ord("A") + letter) + name
             names[mark] = name
         if found and found[-1].last == at - 1 and found[-1].what == mark:
-            found[-1] = Region(names[mark], mark, found[-1].first, at)
+            found[-1] = SweepRegion(names[mark], mark, found[-1].first, at)
         else:
-            found.append(Region(names[mark], mark, at, at))
+            found.append(SweepRegion(names[mark], mark, at, at))
     return tuple(found)
 
 
@@ -131,7 +131,7 @@ def sweep(
     folder: Path,
     raw: Mapping[str, Any],
     origin: Origin,
-    over: Over,
+    over: SweepAxis,
     engine: int | Evaluate = 1,
     tell: Tell | None = None,
 ) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import Field
 from phaze.documents import Bytes, Count, Document, Format, check, read_answer
 from phaze.errors import InputError
 from phaze.hardware.keys import Text
-from phaze.sweep.run import SWEEP, Best, Model, document_of
+from phaze.sweep.run import SWEEP, Best, SweptModel, document_of
 
 # Between the least and the largest of these lie all rates, times and areas that a search gives.
 Number = Annotated[float, Field(ge=0, le=1e30)]
@@ -70,7 +70,7 @@ FORMAT = Format("phaze.sweep/1", SweepFile, "the best chip and placement along a
 
 
 def _best(point: SweepPoint) -> Best:
-    models = tuple(Model(**one.model_dump()) for one in point.models)
+    models = tuple(SweptModel(**one.model_dump()) for one in point.models)
     return Best(**{**{name: getattr(point, name) for name in SweepPoint.model_fields}, "models": models})
 
 

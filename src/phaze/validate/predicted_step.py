@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from phaze.cost.chip_set import chip_set
 from phaze.cost.work import Work
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layer_times import RuledLayer, ruled_layers
+from phaze.evaluate.layer_passes import RuledLayer, ruled_layers
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.ruled_pass import RuledPass, work_times
 from phaze.evaluate.run_file import RunJob

@@ -23,7 +23,7 @@ HIDDEN = {"llama2-7b": 4096, "llama3-8b": 4096, "llama3-70b": 8192, "mixtral-8x7
 
 
 def model(name: str, tensor: int = 1, attention: Attention = "fused", sequence: int | None = None) -> Model:
-    return sources.load(sources.Request(name, rank=Rank(tensor, 1, sequence, attention, tensor > 1)))
+    return sources.load(sources.ModelRequest(name, rank=Rank(tensor, 1, sequence, attention, tensor > 1)))
 
 
 def block(own: Model) -> Layer:

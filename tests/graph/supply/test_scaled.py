@@ -13,7 +13,7 @@ from phaze.graph.ir import Model
 from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
 from phaze.graph.supply.point import Facts, Point
-from phaze.graph.supply.scaled import Scale, UnscaledError, sampled
+from phaze.graph.supply.scaled import GraphScale, UnscaledError, sampled
 from phaze.graph.supply.supply import Bundled, Traced
 from phaze.graph.supply.tracing import Workshop
 
@@ -43,7 +43,7 @@ def test_microbatches_between_two_traces_have_the_graphs_that_a_trace_gives(grap
 def test_a_microbatch_of_one_is_always_traced(graphs: dict[Point, Model]) -> None:
     assert all(point.microbatch > 1 for point in sampled(POINTS).scaled)
     with pytest.raises(UnscaledError, match="different operators"):
-        Scale(1, 16, 4).model(graphs[POINTS[0]], graphs[POINTS[4]])
+        GraphScale(1, 16, 4).model(graphs[POINTS[0]], graphs[POINTS[4]])
 
 
 def test_two_microbatches_are_both_traced() -> None:
@@ -58,13 +58,13 @@ def test_two_microbatches_are_both_traced() -> None:
 )
 def test_a_size_grows_as_two_traces_say(low: tuple[int, int], high: int | None, wanted: int) -> None:
     most = None if high is None else (high, high)
-    assert Scale(2, 16, 4).size(*low, most) == wanted
+    assert GraphScale(2, 16, 4).size(*low, most) == wanted
 
 
 @pytest.mark.parametrize("sizes", [(30, 20), (10, 231), (2, 17)], ids=["shrinks", "more than in proportion", "broken"])
 def test_a_size_that_no_rule_gives_is_traced(sizes: tuple[int, int]) -> None:
     with pytest.raises(UnscaledError):
-        Scale(2, 16, 4).size(*sizes)
+        GraphScale(2, 16, 4).size(*sizes)
 
 
 def test_where_the_check_differs_by_one_number_every_microbatch_is_traced(

@@ -17,7 +17,7 @@ from phaze.graph.supply import import_path
 from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
 from phaze.graph.supply.point import Facts, Point
-from phaze.graph.supply.supply import Bundled, GraphFile, Traced, supply_of
+from phaze.graph.supply.supply import Bundled, SuppliedGraph, Traced, supply_of
 from phaze.graph.supply.tracing import EndedError, Workshop
 from phaze.graph.torch.printed import Printed
 from phaze.graph.torch.worker import Bench, answer, own_files, plain_call
@@ -319,7 +319,7 @@ def test_what_is_named_decides_where_a_model_comes_from(tmp_path: Path) -> None:
     graph = load_model("bert-large", microbatch=2)
     file.write_text(json.dumps(store.document_of(graph)), encoding="utf-8")
     found = supply_of(str(file))
-    assert isinstance(found, GraphFile) and found.facts.widths == (1,)
+    assert isinstance(found, SuppliedGraph) and found.facts.widths == (1,)
     assert found.model(Point(1, 2, 512, "eager", False)) == graph
     with pytest.raises(InputError, match="this graph is of tensor 1, microbatch 2"):
         found.model(Point(1, 1, 512, "eager", False))

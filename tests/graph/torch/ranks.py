@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from phaze.graph.torch.blocks import find_blocks
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
 from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
@@ -39,7 +39,7 @@ def double_precision() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def fill(program: Program, vocabulary: int) -> None:
+def fill(program: TracedProgram, vocabulary: int) -> None:
     """Random weights and inputs, the same whenever sizes are the same; experts one by one (the grouped product of
     this processor knows no double precision)."""
     for module in program.module.modules():
@@ -58,7 +58,7 @@ def fill(program: Program, vocabulary: int) -> None:
                 tensor.random_(0, vocabulary if tensor.dim() > 1 else 2, generator=dice)
 
 
-def _outcome(program: Program, kernels: Kernels) -> tuple[float, dict[str, Tensor]]:
+def _outcome(program: TracedProgram, kernels: Kernels) -> tuple[float, dict[str, Tensor]]:
     parameters = dict(program.module.named_parameters())
     with kernels:
         loss = program.step()
@@ -81,7 +81,7 @@ def _summed(source: Source, names: Iterable[str]) -> frozenset[str]:
     return frozenset(n for n in names if any(fnmatchcase(n.rpartition(".")[0], p) for p in patterns))
 
 
-def whole(source: Source, shape: Shape) -> tuple[Outcome, dict[str, Tensor]]:
+def whole(source: Source, shape: TensorShape) -> tuple[Outcome, dict[str, Tensor]]:
     """The unsharded model: its outcome and its weights."""
     program = source.build(shape)
     fill(program, source.vocabulary or 2)
@@ -114,7 +114,7 @@ def _wrap_blocks(module: nn.Module, sharding: Sharding, hidden: int) -> None:
 
 
 def ranks(
-    source: Source, shape: Shape, weights: dict[str, Tensor], sequence_parallel: bool, lost: Lost | None = None
+    source: Source, shape: TensorShape, weights: dict[str, Tensor], sequence_parallel: bool, lost: Lost | None = None
 ) -> list[Outcome]:
     """All ranks of the sharded model, each in a thread of its own."""
     built = [_rank(source, shape, weights, sequence_parallel, rank) for rank in range(2)]
@@ -128,8 +128,8 @@ def ranks(
 
 
 def _rank(
-    source: Source, shape: Shape, weights: dict[str, Tensor], sequence_parallel: bool, rank: int
-) -> tuple[Program, Sharding]:
+    source: Source, shape: TensorShape, weights: dict[str, Tensor], sequence_parallel: bool, rank: int
+) -> tuple[TracedProgram, Sharding]:
     program = source.build(shape)
     fill(program, source.vocabulary or 2)
     program.module.load_state_dict(weights)

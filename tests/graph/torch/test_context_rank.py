@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 import torch
 
 from phaze.graph.torch.context_rank import SharedContext, positions
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
 from phaze.graph.torch.replacements import Kernels
 from tests.graph.torch.ranks import double_precision, fill
@@ -26,8 +26,8 @@ def test_ranks_hold_every_position_once_and_see_as_many_keys(ranks: int) -> None
     assert len({int((own + 1).sum()) for own in held}) == 1
 
 
-def _built(source: Source, weights: dict[str, Any] | None) -> Program:
-    program = source.build(Shape(1, LENGTH, fused=True))
+def _built(source: Source, weights: dict[str, Any] | None) -> TracedProgram:
+    program = source.build(TensorShape(1, LENGTH, fused=True))
     fill(program, source.vocabulary)
     if weights is not None:
         program.module.load_state_dict(weights)
@@ -35,7 +35,7 @@ def _built(source: Source, weights: dict[str, Any] | None) -> Program:
     return program
 
 
-def _outcome(program: Program, own: torch.Tensor, context: SharedContext) -> tuple[torch.Tensor, Gradients]:
+def _outcome(program: TracedProgram, own: torch.Tensor, context: SharedContext) -> tuple[torch.Tensor, Gradients]:
     """Logits, and gradients of their product with something that depends on their position."""
     inputs = program.inputs
     assert isinstance(inputs, dict)

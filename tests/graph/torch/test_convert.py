@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from phaze.graph.ir import Layer, Operator
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.trace import trace_model
 
 
@@ -27,9 +27,9 @@ class Given(nn.Module):
 
 
 def layer(function: Callable[[Tensor, Tensor], Tensor]) -> Layer:
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         module, x = Given(function), torch.zeros(4, 8)
-        return Program(module, x, lambda: module(x).sum())
+        return TracedProgram(module, x, lambda: module(x).sum())
 
     return trace_model(Source("given", build, 1, 1, True, None)).layers[0]
 

@@ -12,7 +12,7 @@ import torch
 from phaze.graph.ir import Layer
 from phaze.graph.split_experts import expert_split
 from phaze.graph.torch.expert_rank import spread_experts
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
 from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.trace import trace_model
@@ -24,8 +24,8 @@ LENGTH = 8
 Gradients = dict[str, Any]
 
 
-def _built(source: Source, weights: dict[str, Any] | None, sequences: slice) -> Program:
-    program = source.build(Shape(2, LENGTH))
+def _built(source: Source, weights: dict[str, Any] | None, sequences: slice) -> TracedProgram:
+    program = source.build(TensorShape(2, LENGTH))
     fill(program, source.vocabulary)
     if weights is not None:
         program.module.load_state_dict(weights)
@@ -38,7 +38,7 @@ def _built(source: Source, weights: dict[str, Any] | None, sequences: slice) -> 
     return program
 
 
-def _outcome(program: Program) -> tuple[float, Gradients]:
+def _outcome(program: TracedProgram) -> tuple[float, Gradients]:
     with Kernels(False):
         loss = program.module(**program.inputs).loss
         named = dict(program.module.named_parameters())
@@ -92,7 +92,7 @@ def _signature(layer: Layer) -> dict[str, list[tuple[Any, ...]]]:
 def test_a_layer_split_by_its_graph_is_the_traced_layer_of_a_rank(name: str, microbatch: int) -> None:
     source = small(name)
 
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         program = source.build(shape)
         spread_experts(program.module, 2)
         return program

@@ -18,7 +18,7 @@ from phaze.graph.torch import proof
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.infer import Inferred, infer_plan
 from phaze.graph.torch.planned import planned, with_known_plan
-from phaze.graph.torch.plans import Cut
+from phaze.graph.torch.plans import ShardCut
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.source import source_of
 from phaze.graph.torch.trace import trace_model
@@ -31,7 +31,7 @@ def _source(name: str) -> Source:
     return source_of(f"tests.graph.torch.own_models:{name}")
 
 
-def _inferred(name: str) -> tuple[Inferred, dict[str, Cut]]:
+def _inferred(name: str) -> tuple[Inferred, dict[str, ShardCut]]:
     found = infer_plan(_source(name))
     assert found.plan is not None, found.whole
     assert not {cut.pattern for cut in found.plan.cuts if cut.tokens} - WORDS

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from phaze.graph.torch.program import Shape
+from phaze.graph.torch.program import TensorShape
 from tests.graph.torch.ranks import double_precision, ranks, whole, worst
 from tests.graph.torch.small import EVERY, OTHERS, small
 
@@ -15,7 +15,7 @@ CASES = [(name, spread) for name in (*EVERY, *OTHERS) for spread in (False, True
 @pytest.mark.parametrize(("name", "sequence_parallel"), CASES)
 def test_two_ranks_train_like_the_whole_model_and_need_every_collective(name: str, sequence_parallel: bool) -> None:
     source = small(name)
-    shape = Shape(2, 10 if name == "vit-large" else 8)
+    shape = TensorShape(2, 10 if name == "vit-large" else 8)
     with double_precision():
         model, weights = whole(source, shape)
         parts = ranks(source, shape, weights, sequence_parallel)

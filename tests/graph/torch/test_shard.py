@@ -13,8 +13,8 @@ from torch import nn
 from phaze.errors import InputError
 from phaze.graph.torch.hf import hf_config, hf_source
 from phaze.graph.torch.hf_plans import translate
-from phaze.graph.torch.plans import Plan, Split
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.plans import ShardingPlan, TensorSplit
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.shard import owned
 from phaze.graph.torch.trace import trace_model
 from tests.graph.torch.small import CHANGES, small
@@ -42,11 +42,11 @@ def test_the_plan_that_transformers_ships_is_translated() -> None:
         "layers.*.mlp.experts": "moe_tp_experts",
         "lm_head": "colwise_gather_output",
     }
-    assert translate(shipped, "") == Plan(
+    assert translate(shipped, "") == ShardingPlan(
         (
-            Split("*layers.*.self_attn.q_proj", "column", "head_dim"),
-            Split("*layers.*.mlp.down_proj", "row"),
-            Split("*layers.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1))),
+            TensorSplit("*layers.*.self_attn.q_proj", "column", "head_dim"),
+            TensorSplit("*layers.*.mlp.down_proj", "row"),
+            TensorSplit("*layers.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1))),
         )
     )
 
@@ -117,7 +117,7 @@ def test_classes_as_many_as_a_rank_has_tokens_are_no_vocabulary() -> None:
 
 def test_a_plan_that_fits_no_module_is_refused() -> None:
     source = small("gpt")
-    wrong = Source("wrong", source.build, 16, 16, False, Plan((Split("layers.*.up", "column"),)))
+    wrong = Source("wrong", source.build, 16, 16, False, ShardingPlan((TensorSplit("layers.*.up", "column"),)))
     with pytest.raises(InputError, match=r"no module of the model has a path like layers"):
         trace_model(wrong, tensor=2)
 
@@ -135,7 +135,7 @@ def test_an_embedding_with_a_look_up_of_its_own_is_refused() -> None:
         def forward(self, input: torch.Tensor) -> torch.Tensor:
             return self.weight[input]
 
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         program = source.build(shape)
         program.module.embedding = Own(48, 32)
         return program
@@ -165,7 +165,7 @@ def test_parameters_that_all_ranks_hold_are_told_from_shards() -> None:
 
 
 def test_a_parameter_that_nothing_reads_is_still_held() -> None:
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         program = small("gpt").build(shape)
         program.module.register_parameter("spare", nn.Parameter(torch.empty(7)))
         return program

@@ -17,7 +17,7 @@ from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.families import Gpt, GptModel
 from phaze.graph.torch.hf import hf_config, hf_source
 from phaze.graph.torch.named import NAMED
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.source import gpt_source, named_source
 from phaze.graph.torch.trace import discover, trace_model
 from tests.graph.torch.small import EVERY, small
@@ -56,13 +56,13 @@ def test_backward_does_twice_the_products_of_forward(name: str) -> None:
 
 
 def test_a_frozen_weight_has_no_gradient_product() -> None:
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         module = GptModel(GPT, shape.fused)
         for each in module.blocks:
             assert isinstance(each, nn.Module)
             each.get_parameter("mlp.up.weight").requires_grad_(False)
         tokens = torch.zeros(shape.sequence, shape.microbatch, dtype=torch.long)
-        return Program(module, tokens, lambda: module(tokens, tokens))
+        return TracedProgram(module, tokens, lambda: module(tokens, tokens))
 
     frozen = Source("frozen", build, GPT.sequence, GPT.sequence, False, None)
     less = block(trace_model(frozen))
@@ -128,23 +128,23 @@ def test_equal_layers_fold(name: str) -> None:
 
 
 def test_a_changed_layer_in_the_middle_does_not_fold() -> None:
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         module = GptModel(GPT, shape.fused)
         module.blocks.insert(1, nn.TransformerEncoderLayer(GPT.hidden, GPT.heads))
         module.blocks.append(module.blocks[0])
         tokens = torch.zeros(shape.sequence, shape.microbatch, dtype=torch.long)
-        return Program(module, tokens, lambda: module(tokens, tokens))
+        return TracedProgram(module, tokens, lambda: module(tokens, tokens))
 
     found = discover(Source("changed", build, 256, 256, False, None))
     assert found.classes == (0, 1, 0, 0)
 
 
 def test_a_setting_that_changes_no_shape_does_not_fold() -> None:
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         module = GptModel(GPT, shape.fused)
         module.blocks[1].dropout = nn.Dropout(0.3)
         tokens = torch.zeros(shape.sequence, shape.microbatch, dtype=torch.long)
-        return Program(module, tokens, lambda: module(tokens, tokens))
+        return TracedProgram(module, tokens, lambda: module(tokens, tokens))
 
     assert discover(Source("changed", build, 256, 256, False, None)).classes == (0, 1)
 
@@ -180,7 +180,7 @@ def test_ranks_share_the_work(name: str) -> None:
 
 def _built(source: Source) -> int:
     with without_weights():
-        module = source.build(Shape(1, source.sequence)).module
+        module = source.build(TensorShape(1, source.sequence)).module
     return sum(parameter.numel() for parameter in module.parameters())
 
 

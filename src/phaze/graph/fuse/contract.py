@@ -15,7 +15,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from phaze.graph import opset
-from phaze.graph.fuse.partition import Partition
+from phaze.graph.fuse.partition import FusionPartition
 from phaze.graph.ir import Access, Core, Operator, OperatorGraph
 
 
@@ -102,7 +102,7 @@ def _readers(graph: OperatorGraph) -> dict[int, set[int]]:
     return found
 
 
-def contract(graph: OperatorGraph, partition: Partition) -> OperatorGraph:
+def contract(graph: OperatorGraph, partition: FusionPartition) -> OperatorGraph:
     """``graph`` with each group of ``partition`` as one operator."""
     if len(partition.members) == len(graph.operators):
         return graph

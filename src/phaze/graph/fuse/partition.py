@@ -3,10 +3,10 @@
 Let a -> b say that b reads what a writes, and D(a), A(a) be what is reached from a and what reaches a. Two groups
 become one without a cycle exactly when no third one lies between them:
 
-    mergeable(a, b)  <=>  D(a) & A(b) = {} and D(b) & A(a) = {}        (:meth:`Partition.mergeable`)
+    mergeable(a, b)  <=>  D(a) & A(b) = {} and D(b) & A(a) = {}        (:meth:`FusionPartition.mergeable`)
 
-A merge keeps every path: what reached a or b now reaches all that a or b reached (:meth:`Partition.merge`). Sets are
-bits of one integer, so a merge costs a few operations for each group that it touches.
+A merge keeps every path: what reached a or b now reaches all that a or b reached (:meth:`FusionPartition.merge`). Sets
+are bits of one integer, so a merge costs a few operations for each group that it touches.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 @dataclass(slots=True)
-class Partition:
+class FusionPartition:
     """Groups of the operators of one graph, named by the place of their first member in its order."""
 
     operators: tuple[Operator, ...]
@@ -36,7 +36,7 @@ class Partition:
     above: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, graph: OperatorGraph) -> "Partition":
+    def of(cls, graph: OperatorGraph) -> "FusionPartition":
         """Every operator a group of its own."""
         count = len(graph.operators)
         place = {op.id: i for i, op in enumerate(graph.operators)}

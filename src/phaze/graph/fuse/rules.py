@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from phaze.graph import opset
 from phaze.graph.fuse.contract import contract, leaves, produced
-from phaze.graph.fuse.partition import Partition, bits
+from phaze.graph.fuse.partition import FusionPartition, bits
 from phaze.graph.ir import Operator, OperatorGraph
 
 ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool", "accumulate"})
@@ -41,7 +41,7 @@ class _Groups:
 
     def __init__(self, graph: OperatorGraph) -> None:
         self.graph = graph
-        self.partition = Partition.of(graph)
+        self.partition = FusionPartition.of(graph)
 
     def operators(self, group: int) -> Iterator[Operator]:
         return (self.graph.operators[place] for place in self.partition.members[group])
@@ -73,7 +73,7 @@ def _made_inside(fill: Operator, scatter: Operator) -> bool:
 
 def chains(graph: OperatorGraph) -> OperatorGraph:
     """Element-wise operators with one reader each become one with it; a scatter clears the place it writes to."""
-    partition = Partition.of(graph)
+    partition = FusionPartition.of(graph)
     usable = {place for place, op in enumerate(graph.operators) if is_vector(op) and is_elementwise(op)}
     for place in reversed(range(len(graph.operators))):
         group = partition.group[place]
@@ -90,7 +90,7 @@ def chains(graph: OperatorGraph) -> OperatorGraph:
 
 def clusters(graph: OperatorGraph) -> OperatorGraph:
     """Vector operators become one with the vector operators that read them, wherever nothing lies between."""
-    partition = Partition.of(graph)
+    partition = FusionPartition.of(graph)
     usable = sum(1 << place for place, op in enumerate(graph.operators) if is_vector(op))
     open_groups = partition.groups()
     while open_groups:
@@ -123,7 +123,7 @@ def siblings(graph: OperatorGraph) -> OperatorGraph:
 
 def epilogues(graph: OperatorGraph) -> OperatorGraph:
     """A product takes in the element-wise operator that reads its result; of two products the later one does."""
-    partition = Partition.of(graph)
+    partition = FusionPartition.of(graph)
     for place, op in enumerate(graph.operators):
         if not (is_vector(op) and is_elementwise(op)):
             continue
@@ -139,7 +139,7 @@ def epilogues(graph: OperatorGraph) -> OperatorGraph:
 
 def bias_sums(graph: OperatorGraph) -> OperatorGraph:
     """A product takes in the sum over the rows of a matrix that it reads."""
-    partition = Partition.of(graph)
+    partition = FusionPartition.of(graph)
     readers: dict[int, list[int]] = {}
     for place, op in enumerate(graph.operators):
         if is_product(op):

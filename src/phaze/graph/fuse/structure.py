@@ -13,7 +13,7 @@ from phaze.graph.ir import Core, Operator, OperatorGraph
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FusionGroup:
     """A fused operator without its sizes: the places of its members in order, and which tensors leave it."""
 
     id: int
@@ -24,7 +24,7 @@ class Group:
 
 
 # A fused operator, or the place of one that stays as it is.
-Recipe = tuple[Group | int, ...]
+Recipe = tuple[FusionGroup | int, ...]
 
 
 def _cleared(graph: OperatorGraph) -> tuple[bool, ...]:
@@ -67,7 +67,7 @@ def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:
     """How a graph was fused."""
     place = {op.id: at for at, op in enumerate(before.operators)}
     return tuple(
-        Group(
+        FusionGroup(
             op.id,
             op.core,
             op.module,

@@ -31,7 +31,7 @@ from phaze.graph import opset
 from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import empty_graph, part_of
 from phaze.graph.saved.cut import least_kept
-from phaze.graph.saved.regions import KnownRegions, Region, regions_of
+from phaze.graph.saved.regions import KnownRegions, SavedRegion, regions_of
 from phaze.graph.saved.rules import Flow, Saves, flow_of, logits, sources_of, wanted_of
 
 Selective = Literal["scores", "operators"]
@@ -93,10 +93,10 @@ class Modes:
         self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
         last = logits(layer) if keeping.logit_bytes is not None else None
         self.logit_bytes = 0 if last is None else round((keeping.logit_bytes or 0.0) * self.flow.tensors[last].elements)
-        self._regions: dict[str, Region] | None = None
+        self._regions: dict[str, SavedRegion] | None = None
 
     @property
-    def regions(self) -> dict[str, Region]:
+    def regions(self) -> dict[str, SavedRegion]:
         """The parts of the layer that the stack can recompute."""
         if self._regions is None:
             wanted = {part for name in self.keeping.named for part in name.split(JOIN)} | set(self.keeping.modules)
@@ -142,7 +142,7 @@ class Modes:
         own = min(self._bytes(kept), self.none_bytes)
         return Mode(name, own, self.none_bytes - own + self.logit_bytes, rerun)
 
-    def _of_regions(self, name: str, regions: Sequence[Region]) -> Mode:
+    def _of_regions(self, name: str, regions: Sequence[SavedRegion]) -> Mode:
         operators = frozenset().union(*(region.operators for region in regions))
         dropped = frozenset().union(*(region.operators for region in regions if region.drops))
         kept = self._kept(operators, dropped)
@@ -227,7 +227,7 @@ def work_of(graph: OperatorGraph) -> float:
     return sum(op.bytes + opset.flops(op) / FLOP_PER_BYTE for op in graph.operators)
 
 
-def _largest(regions: Mapping[str, Region], names: Sequence[str]) -> list[str]:
+def _largest(regions: Mapping[str, SavedRegion], names: Sequence[str]) -> list[str]:
     """The names whose region lies in no other."""
     return [a for a in names if not any(regions[a].operators < regions[b].operators for b in names)]
 

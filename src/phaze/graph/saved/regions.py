@@ -28,7 +28,7 @@ ACTIVATIONS = frozenset({"silu", "gelu", "relu", "sigmoid", "tanh"})
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class SavedRegion:
     """Numbers of the operators of a part, and whether its results are dropped."""
 
     operators: frozenset[int]
@@ -181,9 +181,9 @@ class KnownRegions:
     """The parts of layers of one structure, found once: they ask for no size but whether a product is grouped."""
 
     structures: Structures
-    known: dict[Hashable, dict[str, Region]] = field(default_factory=dict)
+    known: dict[Hashable, dict[str, SavedRegion]] = field(default_factory=dict)
 
-    def of(self, layer: Layer, flow: Flow) -> dict[str, Region]:
+    def of(self, layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
         """As :func:`regions_of`."""
         graph = layer.forward
         grouped = tuple([is_batched(op) for op in graph.operators if op.kind == "product"])
@@ -195,7 +195,7 @@ class KnownRegions:
         return found
 
 
-def regions_of(layer: Layer, flow: Flow) -> dict[str, Region]:
+def regions_of(layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
     """The parts that a layer has, by name, in the order of :data:`MODULES`."""
     by_id = {op.id: op for op in layer.forward.operators}
     read = _Reading(layer, flow, by_id, {t.id: t.role for t in layer.forward.tensors})
@@ -209,11 +209,11 @@ def regions_of(layer: Layer, flow: Flow) -> dict[str, Region]:
     dense, between = _around(read)
     experts = _experts(read)
     found = {
-        "core_attn": Region(_core_attention(read)),
-        "layernorm": Region(frozenset(norms), drops=True),
-        "shared_experts" if experts else "mlp": Region(dense),
-        "moe_act": Region(between, drops=True),
-        "moe": Region(experts),
-        "mla_up_proj": Region(latent, drops=True),
+        "core_attn": SavedRegion(_core_attention(read)),
+        "layernorm": SavedRegion(frozenset(norms), drops=True),
+        "shared_experts" if experts else "mlp": SavedRegion(dense),
+        "moe_act": SavedRegion(between, drops=True),
+        "moe": SavedRegion(experts),
+        "mla_up_proj": SavedRegion(latent, drops=True),
     }
     return {name: found[name] for name in MODULES if name in found and found[name].operators}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from phaze.errors import InputError
 from phaze.graph.ir import Model
 from phaze.graph.supply.point import Point, Rank
-from phaze.graph.supply.supply import GraphFile, Supply, supply_of
+from phaze.graph.supply.supply import SuppliedGraph, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 
 
@@ -15,7 +15,7 @@ def point_of(rank: Rank, supply: Supply) -> Point:
         if count is not None and count < 1:
             raise InputError(option, f"{count} is out of range", "it must be at least 1")
     length = supply.facts.length(rank.sequence)
-    usual = replace(supply.point, sequence=length) if isinstance(supply, GraphFile) else Point(1, 1, length)
+    usual = replace(supply.point, sequence=length) if isinstance(supply, SuppliedGraph) else Point(1, 1, length)
     point = replace(usual, **rank.stated())
     return replace(point, sequence_parallel=point.split)
 

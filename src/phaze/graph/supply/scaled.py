@@ -33,7 +33,7 @@ class UnscaledError(PhazeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class GraphScale:
     """From the microbatches ``low`` and ``high`` to ``wanted``, between them."""
 
     low: int
@@ -165,7 +165,7 @@ def _predicted(point: Point, pair: tuple[Point, Point], held: Mapping[Point, Mod
     if low is None or high is None:
         return None
     try:
-        return Scale(pair[0].microbatch, pair[1].microbatch, point.microbatch).model(low, high)
+        return GraphScale(pair[0].microbatch, pair[1].microbatch, point.microbatch).model(low, high)
     except UnscaledError:
         return None
 

@@ -89,7 +89,7 @@ class Bundled:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class GraphFamily:
     """A decoder by its sizes."""
 
     name: str
@@ -119,7 +119,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphFile:
+class SuppliedGraph:
     """A graph that was traced before: it has one point."""
 
     place: str
@@ -276,7 +276,7 @@ def supply_of(
         text, where = read_text(model)
         raw = documents.parse(text, "json", where)
         if "schema" in raw or model == "-":
-            return GraphFile(where, store.model_of(raw, where))
+            return SuppliedGraph(where, store.model_of(raw, where))
         return _traced(model, fresh, kept, cache)
     zoo.entry_of(model)
     return Bundled(model)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from phaze.graph import opset
 from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Role, Tensor
-from phaze.graph.torch.record import Log, Operand, Step
+from phaze.graph.torch.record import Log, Operand, RecordedStep
 
 Value = tuple[int, int]
 Sizes = tuple[tuple[str, int], ...]
@@ -19,9 +19,9 @@ OVERWRITES = frozenset({"aten.copy_"})
 SOURCES = frozenset({"embedding", "gather"})
 
 
-def live(steps: Iterable[Step], needed: set[Value]) -> list[Step]:
+def live(steps: Iterable[RecordedStep], needed: set[Value]) -> list[RecordedStep]:
     """The steps that a needed value depends on, in order; views are left out, their storages stay."""
-    kept: list[Step] = []
+    kept: list[RecordedStep] = []
     wanted = set(needed)
     for step in reversed(list(steps)):
         if step.view or not any(operand.value in wanted for operand in step.writes):
@@ -33,7 +33,7 @@ def live(steps: Iterable[Step], needed: set[Value]) -> list[Step]:
     return kept[::-1]
 
 
-def real_reads(step: Step) -> tuple[Operand, ...]:
+def real_reads(step: RecordedStep) -> tuple[Operand, ...]:
     """Operands whose values matter: filling looks at shapes only, overwriting a whole tensor at what it writes."""
     if opset.kind_of(step.name) == "fill":
         return ()
@@ -46,7 +46,7 @@ def _product(batch: int, m: int, n: int, k: int) -> Sizes:
     return ("batch", batch), ("m", m), ("n", n), ("k", k)
 
 
-def _matrix_sizes(step: Step) -> Sizes:
+def _matrix_sizes(step: RecordedStep) -> Sizes:
     if step.name.split(".")[1] in ("mv", "addmv", "dot", "vdot"):
         left, _ = [o.shape for o in step.reads][-2:]
         return _product(1, math.prod(left[:-1]), 1, left[-1])
@@ -61,7 +61,7 @@ def _matrix_sizes(step: Step) -> Sizes:
     return _product(batch, left[-2], right[-1], left[-1])
 
 
-def _attention_sizes(step: Step) -> Sizes:
+def _attention_sizes(step: RecordedStep) -> Sizes:
     """Operands: query, key, value in forward; gradient, query, key, value in backward; (batch, head, length, width)."""
     query, key, value = step.reads[1:4] if "backward" in step.name else step.reads[:3]
     batch = math.prod(query.shape[:-2])
@@ -70,7 +70,7 @@ def _attention_sizes(step: Step) -> Sizes:
     return tuple(zip(names, sizes, strict=True))
 
 
-def _mask(step: Step) -> tuple[int, int]:
+def _mask(step: RecordedStep) -> tuple[int, int]:
     """Causal (0 or 1) and window: the last arguments of our operators, the flag after the dropout of PyTorch's."""
     given = list(step.settings[0])
     if step.name.startswith("phaze."):
@@ -82,32 +82,32 @@ def _largest(operands: Iterable[Operand]) -> tuple[int, ...]:
     return max((o.shape for o in operands), key=math.prod, default=())
 
 
-def _map_sizes(step: Step) -> Sizes:
+def _map_sizes(step: RecordedStep) -> Sizes:
     return (("elements", math.prod(_largest((*step.writes, *step.reads)))),)
 
 
-def _reduce_sizes(step: Step) -> Sizes:
+def _reduce_sizes(step: RecordedStep) -> Sizes:
     return ("elements", math.prod(_largest(step.reads))), ("rows", math.prod(_largest(step.writes)))
 
 
-def _normalize_sizes(step: Step) -> Sizes:
+def _normalize_sizes(step: RecordedStep) -> Sizes:
     shape = _largest(step.reads)
     return ("elements", math.prod(shape)), ("rows", math.prod(shape[:-1]))
 
 
-def _move_sizes(step: Step) -> Sizes:
+def _move_sizes(step: RecordedStep) -> Sizes:
     moved = step.reads[-1:] if opset.kind_of(step.name) == "scatter" else step.writes
     return (("elements", math.prod(_largest(moved))),)
 
 
-def _collective_sizes(step: Step) -> Sizes:
+def _collective_sizes(step: RecordedStep) -> Sizes:
     """Bytes of the whole tensor: what a gather makes, what a reduction takes."""
     group = next(value for value in reversed(step.settings[0]) if isinstance(value, int))
     whole = max((*step.reads, *step.writes), key=lambda o: math.prod(o.shape))
     return ("bytes", math.prod(whole.shape) * whole.element_bytes), ("group", group)
 
 
-def _exchange_sizes(step: Step) -> Sizes:
+def _exchange_sizes(step: RecordedStep) -> Sizes:
     """Bytes of the rank's own part; the ranks of a trace are neighbours."""
     group, copies = [value for value in step.settings[0] if isinstance(value, int)][-2:]
     own = step.writes[0]
@@ -115,7 +115,7 @@ def _exchange_sizes(step: Step) -> Sizes:
     return ("bytes", size), ("group", group), ("stride", 1), ("copies", copies)
 
 
-RULES: Mapping[str, Callable[[Step], Sizes]] = MappingProxyType(
+RULES: Mapping[str, Callable[[RecordedStep], Sizes]] = MappingProxyType(
     {
         "product": _matrix_sizes,
         "attention": _attention_sizes,
@@ -129,7 +129,7 @@ RULES: Mapping[str, Callable[[Step], Sizes]] = MappingProxyType(
 )
 
 
-def _convolutions(step: Step) -> list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]]:
+def _convolutions(step: RecordedStep) -> list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]]:
     """The products of a convolution: m positions, n channels, k channels x window, for each group.
 
     Backward has an output mask: the gradient of the input, of the weight (both products), of the bias (a sum).
@@ -189,7 +189,7 @@ class Numbering:
 
 
 def _accesses(
-    step: Step, reads: Sequence[Operand], writes: Sequence[Operand], kind: str
+    step: RecordedStep, reads: Sequence[Operand], writes: Sequence[Operand], kind: str
 ) -> tuple[list[int], list[int]]:
     """Bytes touched by each operand; look-ups read the rows they take, scatters write the rows they change."""
     read = [operand.touched * operand.element_bytes for operand in reads]
@@ -204,7 +204,7 @@ def _accesses(
     return read, written
 
 
-def _operators(step: Step, numbering: Numbering, first: int) -> list[Operator]:
+def _operators(step: RecordedStep, numbering: Numbering, first: int) -> list[Operator]:
     kind = opset.kind_of(step.name)
     assert kind is not None
     if kind == "convolution":
@@ -237,7 +237,7 @@ def _within(module: str, path: str) -> str:
     return module.removeprefix(path).removeprefix(".") if path else module
 
 
-def graph_of(steps: Iterable[Step], numbering: Numbering, needed: set[Value], first: int) -> OperatorGraph:
+def graph_of(steps: Iterable[RecordedStep], numbering: Numbering, needed: set[Value], first: int) -> OperatorGraph:
     """The graph of live steps; ``needed`` values that it has are its outputs; operators are numbered from ``first``."""
     operators: list[Operator] = []
     for step in live(steps, needed):

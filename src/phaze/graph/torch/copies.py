@@ -20,7 +20,7 @@ from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.double import Double, double_module
 from phaze.graph.torch.flow import Flow
 from phaze.graph.torch.follow import Sizes
-from phaze.graph.torch.program import Program
+from phaze.graph.torch.program import TracedProgram
 from phaze.graph.torch.record import tensors_in
 from phaze.graph.torch.regions import Borders
 
@@ -73,7 +73,7 @@ class Real:
 class Copy:
     """A built program of which one block of each kind runs; ``skipped`` are the paths of the others."""
 
-    program: Program
+    program: TracedProgram
     blocks: dict[str, nn.Module]
     skipped: dict[str, str]
     real: Real = field(default_factory=Real)
@@ -158,7 +158,7 @@ def _leaving(value: Any, borders: Borders) -> Any:
     return borders.leave(value) if fits else value
 
 
-def copy_of(program: Program) -> Copy:
+def copy_of(program: TracedProgram) -> Copy:
     """A program with its repeated blocks found: the first of each class and sizes of parameters runs."""
     blocks = find_blocks(program.module)
     first: dict[Any, str] = {}

@@ -11,18 +11,18 @@ The least solution is reached from below: a region that turns out to be needed m
 from collections.abc import Sequence
 
 from phaze.graph.torch.convert import live, real_reads
-from phaze.graph.torch.record import Log, Step
-from phaze.graph.torch.regions import Region, Value
+from phaze.graph.torch.record import Log, RecordedStep
+from phaze.graph.torch.regions import TracedRegion, Value
 
 
-def running(log: Log, region: Region) -> list[Step]:
+def running(log: Log, region: TracedRegion) -> list[RecordedStep]:
     """The steps of a region, forward and backward, that something depends on."""
     back = live(log.backward.get(region.number, ()), set(region.gradients))
     needed = set(region.outputs) | {operand.value for step in back for operand in step.reads}
     return [*live(log.forward.get(region.number, ()), needed), *back]
 
 
-def _crossing(region: Region, like: Region, log: Log) -> set[Value]:
+def _crossing(region: TracedRegion, like: TracedRegion, log: Log) -> set[Value]:
     """The values that ``region``, which runs what ``like`` ran, reads and does not make."""
     own = {operand.value for step in log.forward.get(like.number, ()) for operand in step.writes}
     read = {operand.value for step in running(log, like) for operand in real_reads(step)} - own
@@ -30,7 +30,7 @@ def _crossing(region: Region, like: Region, log: Log) -> set[Value]:
     return {given.get(value, value) for value in read}
 
 
-def note_crossings(regions: Sequence[Region], log: Log) -> None:
+def note_crossings(regions: Sequence[TracedRegion], log: Log) -> None:
     """Add to the inputs and outputs of ``regions`` the values without gradient that cross from one to another."""
     writer = {o.value: number for number, steps in log.forward.items() for step in steps for o in step.writes}
     first_of = {region.folds: region for region in reversed(regions) if region.folds is not None}
@@ -47,7 +47,7 @@ def note_crossings(regions: Sequence[Region], log: Log) -> None:
                     regions[maker].outputs.setdefault(value, False)
 
 
-def passes_by(regions: Sequence[Region], log: Log) -> bool:
+def passes_by(regions: Sequence[TracedRegion], log: Log) -> bool:
     """Whether a block reads what it was not given, or somebody reads what a block made and did not hand out as a
     result (a loss that it keeps, an entry in a dictionary): then no call can stand for another."""
     writer = {o.value: number for number, steps in log.forward.items() for step in steps for o in step.writes}

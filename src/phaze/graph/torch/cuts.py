@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
 from phaze.errors import InputError
-from phaze.graph.torch.plans import Cut
+from phaze.graph.torch.plans import ShardCut
 from phaze.graph.torch.vocabulary import Vocabulary
 
 Slice = Callable[[Tensor], Tensor]
@@ -40,7 +40,7 @@ def fits(path: str, pattern: str) -> bool:
     return len(steps) == len(wanted) and all(w in ("*", s) for s, w in zip(steps, wanted, strict=True))
 
 
-def _slice(path: str, whole: Tensor, cut: Cut, width: int, rank: int) -> Slice:
+def _slice(path: str, whole: Tensor, cut: ShardCut, width: int, rank: int) -> Slice:
     """How this rank's part is taken: of each stacked matrix its share of the units."""
     if cut.dim >= whole.dim():
         raise InputError(path, f"it has {whole.dim()} dimensions, and the plan cuts dimension {cut.dim}")
@@ -64,7 +64,7 @@ def _slice(path: str, whole: Tensor, cut: Cut, width: int, rank: int) -> Slice:
     return part
 
 
-def cut_weights(model: nn.Module, cuts: Sequence[Cut], width: int, rank: int) -> Parts:
+def cut_weights(model: nn.Module, cuts: Sequence[ShardCut], width: int, rank: int) -> Parts:
     """Replace every parameter that a cut names by this rank's part; what was tied stays tied."""
     done, made = Parts(), dict[int, nn.Parameter]()
     unused = {cut.pattern for cut in cuts}
@@ -85,7 +85,7 @@ def cut_weights(model: nn.Module, cuts: Sequence[Cut], width: int, rank: int) ->
     return done
 
 
-def _part(path: str, whole: nn.Parameter, cut: Cut, width: int, rank: int, done: Parts) -> nn.Parameter:
+def _part(path: str, whole: nn.Parameter, cut: ShardCut, width: int, rank: int, done: Parts) -> nn.Parameter:
     if cut.tokens:
         vocabulary = Vocabulary(whole.shape[0], width, rank)
         done.vocabulary = vocabulary
@@ -107,7 +107,7 @@ def _part(path: str, whole: nn.Parameter, cut: Cut, width: int, rank: int, done:
     return part
 
 
-def _taken(whole: nn.Parameter, cut: Cut, take: Slice, done: Parts) -> Tensor:
+def _taken(whole: nn.Parameter, cut: ShardCut, take: Slice, done: Parts) -> Tensor:
     """This rank's part of a weight. Without memory it is told by its shape, which all blocks share."""
     key = cut.pattern, tuple(whole.shape), whole.stride(), whole.dtype
     if key not in done.shapes:

@@ -45,16 +45,16 @@ class Seen:
 Track = Mapping[Place, list[Seen]]
 
 
-class Rules(Protocol):
+class FollowRules(Protocol):
     """What happens where tensors of this run are no longer those of the whole."""
 
-    def run(self, sizes: "Sizes", call: "Call") -> Any:
+    def run(self, sizes: "Sizes", call: "FollowedCall") -> Any:
         """The result of a call, with communication where it is needed."""
         ...
 
 
 @dataclass(slots=True)
-class Call:
+class FollowedCall:
     """A call under way: the function, what it is given, and what the run before saw at this place."""
 
     func: Any
@@ -99,7 +99,7 @@ def _is_size(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _within_rows(call: Call) -> None:
+def _within_rows(call: FollowedCall) -> None:
     """Numbers of rows (of a table, of classes) that were chosen at random, as numbers of rows that there are."""
     place, rows = (0, call.seen.given[-1][0]) if call.name == "embedding" else (1, call.seen.given[0][1])
     index = call.args[place]
@@ -113,7 +113,7 @@ class Sizes(TorchFunctionMode):
     def __init__(
         self,
         reference: Track | None = None,
-        rules: Rules | None = None,
+        rules: FollowRules | None = None,
         real: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class Sizes(TorchFunctionMode):
             return seen.answer
         if self.real is not None:
             args, named = self.real((args, named))
-        call = Call(func, name, args, named, seen, shapes((args, named)))
+        call = FollowedCall(func, name, args, named, seen, shapes((args, named)))
         result = self._follow(call)
         self._inherit(call, result)
         self._note(Seen(name, call.own, shapes(result), None, seen.first))
@@ -210,7 +210,7 @@ class Sizes(TorchFunctionMode):
         self._next += 1
         return calls[self._next - 1]
 
-    def _follow(self, call: Call) -> Any:
+    def _follow(self, call: FollowedCall) -> Any:
         name, seen = call.name, call.seen
         if len(call.own) != len(seen.given):
             raise Unsplit(f"{name} is given other tensors on a part of the model ({user_place()})")
@@ -232,21 +232,21 @@ class Sizes(TorchFunctionMode):
             return call.run()
         return self.rules.run(self, call)
 
-    def _view(self, call: Call) -> Tensor:
+    def _view(self, call: FollowedCall) -> Tensor:
         given, x = call.seen, call.args[0]
         shape, outer = reshaped(given.given[0], given.made[0], call.own[0], self.outer(x))
         result: Tensor = x.view(shape) if call.name == "view" else x.reshape(shape)
         self.stack(result, outer)
         return result
 
-    def _split(self, call: Call) -> Any:
+    def _split(self, call: FollowedCall) -> Any:
         x, axis = call.args[0], int(call.argument(2, "dim", 0)) % len(call.own[0])
         parts = self.outer(x).get(axis, 1)
         if parts not in (1, len(call.seen.made)):
             raise Unsplit(f"{parts} stacked parts are split into {len(call.seen.made)} ({user_place()})")
         return torch.split(x, pieces(call.seen.given[0], call.seen.made, call.own[0], axis), axis)
 
-    def _expand(self, call: Call) -> Tensor:
+    def _expand(self, call: FollowedCall) -> Tensor:
         given, made, own = call.seen.given[0], list(call.seen.made[0]), call.own[0]
         shift = len(made) - len(given)
         for axis, size in enumerate(own):
@@ -255,7 +255,7 @@ class Sizes(TorchFunctionMode):
         result: Tensor = call.args[0].expand(made)
         return result
 
-    def _normalized(self, call: Call) -> None:
+    def _normalized(self, call: FollowedCall) -> None:
         """A norm is told the sizes of the last axes."""
         count = len(call.argument(1, "normalized_shape"))
         size = list(call.own[0][-count:])
@@ -264,7 +264,7 @@ class Sizes(TorchFunctionMode):
         else:
             call.args = (call.args[0], size, *call.args[2:])
 
-    def _inherit(self, call: Call, result: Any) -> None:
+    def _inherit(self, call: FollowedCall, result: Any) -> None:
         """What is made from weights alone is a weight; a function that keeps a shape keeps its stacked parts."""
         if call.own and all(map(self.is_weight, call.tensors())):
             self._weights |= {id(tensor): tensor for tensor in tensors_in(result)}

@@ -22,8 +22,8 @@ from phaze.graph.torch.attention import MASK
 from phaze.graph.torch.fake import building, forget_values
 from phaze.graph.torch.hf_inputs import model_inputs
 from phaze.graph.torch.hf_plans import plan_of
-from phaze.graph.torch.plans import Plan
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.plans import ShardingPlan
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 
 # The sequence where nothing names one: what most are trained with first; and that of models without positions (T5).
 USUAL_SEQUENCE, NO_POSITIONS = 4096, 512
@@ -131,7 +131,7 @@ def _masks_told() -> Iterator[None]:
         ALL_ATTENTION_FUNCTIONS["sdpa"] = known
 
 
-def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
+def _build(config: Any, kind: type[nn.Module], shape: TensorShape) -> TracedProgram:
     config = copy.deepcopy(config)
     fused = shape.fused and getattr(kind, "_supports_sdpa", False)
     config._attn_implementation = "sdpa" if fused else "eager"
@@ -155,7 +155,7 @@ def _build(config: Any, kind: type[nn.Module], shape: Shape) -> Program:
         loss = getattr(result, "loss", None)
         return result if loss is None else loss
 
-    return Program(model, inputs, step)
+    return TracedProgram(model, inputs, step)
 
 
 NO_SINKS = "a fused attention leaves out the learned sink of every head, one more term of each sum"
@@ -255,7 +255,7 @@ def _embedding_and_head(model: Any) -> list[nn.Module | None]:
     return found
 
 
-def _plan(config: Any, name: str) -> tuple[Plan | None, InputError | None]:
+def _plan(config: Any, name: str) -> tuple[ShardingPlan | None, InputError | None]:
     """The plan, or what is wrong with it: that matters only to a width above 1."""
     try:
         return plan_of(config, name), None

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from phaze.graph.torch.program import Shape
+from phaze.graph.torch.program import TensorShape
 
 ONE_LABEL = ("ForSequenceClassification", "ForImageClassification", "ForNextSentencePrediction", "ForMultipleChoice")
 """Endings of classes whose labels are one a sample; others have one a token."""
@@ -26,7 +26,7 @@ def _pixels(config: Any, batch: int) -> torch.Tensor:
     return torch.randn(batch, getattr(config, "num_channels", 3), height, width)
 
 
-def _main(model: Any, config: Any, shape: Shape) -> torch.Tensor:
+def _main(model: Any, config: Any, shape: TensorShape) -> torch.Tensor:
     """What the model calls its main input: an image, spectra of sound, or tokens."""
     name, b, s = model.main_input_name, shape.microbatch, shape.sequence
     if name == "pixel_values":
@@ -40,7 +40,7 @@ def _main(model: Any, config: Any, shape: Shape) -> torch.Tensor:
     return _tokens(b, CHOICES, s) if type(model).__name__.endswith("ForMultipleChoice") else _tokens(b, s)
 
 
-def model_inputs(model: Any, config: Any, shape: Shape) -> dict[str, Any]:
+def model_inputs(model: Any, config: Any, shape: TensorShape) -> dict[str, Any]:
     """The arguments of one call, with labels, so that the model makes its own loss."""
     b, s = shape.microbatch, shape.sequence
     takes = inspect.signature(model.forward).parameters

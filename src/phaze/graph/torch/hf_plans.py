@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.graph.torch.plans import PLANS, Plan, Split, Style
+from phaze.graph.torch.plans import PLANS, ShardingPlan, Style, TensorSplit
 
 STYLES: Mapping[str, Style] = MappingProxyType(
     {
@@ -27,7 +27,7 @@ HEADS = ("attn", "attention")
 VOCABULARY = ("lm_head", "embed_tokens", "embeddings")
 
 
-def plan_of(config: Any, where: str) -> Plan | None:
+def plan_of(config: Any, where: str) -> ShardingPlan | None:
     """The plan for a configuration, or None where neither we nor its authors have one."""
     ours = PLANS.get(config.model_type)
     if ours is not None:
@@ -36,10 +36,10 @@ def plan_of(config: Any, where: str) -> Plan | None:
     return translate(shipped, where) if shipped else None
 
 
-def translate(shipped: Mapping[str, str], where: str) -> Plan:
+def translate(shipped: Mapping[str, str], where: str) -> ShardingPlan:
     """A plan as transformers writes it, ``{"layers.*.mlp.up_proj": "colwise"}``, as ours."""
     expert_modules = [path for path, style in shipped.items() if style == "moe_tp_experts"]
-    splits: list[Split] = []
+    splits: list[TensorSplit] = []
     for path, style in shipped.items():
         if path.rsplit(".", 1)[-1] in VOCABULARY:
             continue
@@ -53,12 +53,12 @@ def translate(shipped: Mapping[str, str], where: str) -> Plan:
         if owner is not None:
             continue
         if style == "moe_tp_experts":
-            splits.append(Split(f"*{path}", "experts", weights=_expert_weights(shipped, path, where)))
+            splits.append(TensorSplit(f"*{path}", "experts", weights=_expert_weights(shipped, path, where)))
         else:
             unit = "qk_rope_head_dim" if style == "mla_kv_a_proj" else "head_dim" if _of_heads(path, style) else ""
             parts = 2 if style == "packed_colwise" else 1
-            splits.append(Split(f"*{path}", STYLES[style], unit, parts))
-    return Plan(tuple(splits))
+            splits.append(TensorSplit(f"*{path}", STYLES[style], unit, parts))
+    return ShardingPlan(tuple(splits))
 
 
 def _of_heads(path: str, style: str) -> bool:

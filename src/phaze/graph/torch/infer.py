@@ -18,7 +18,7 @@ from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.faults import of_model, quoted
 from phaze.graph.torch.flow import Layout, Map, layouts, pairs
-from phaze.graph.torch.plans import Cut, Plan
+from phaze.graph.torch.plans import ShardCut, ShardingPlan
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.proof import Bench, Proof, dry_run, open_bench, prove
 
@@ -31,19 +31,19 @@ VOCABULARY = "the vocabulary"
 class Inferred:
     """The plan (None: nothing can be split), what stays whole and why, and why tokens are not split, if not."""
 
-    plan: Plan | None
+    plan: ShardingPlan | None
     whole: tuple[tuple[str, str], ...] = ()
     unsharded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InferredPart:
     """Weights that are cut together, by the name of their rows; the layouts that shapes allow, or why there is none."""
 
     name: str
     columns: tuple[Map, ...]
     rows: tuple[Map, ...]
-    options: tuple[tuple[Cut, ...], ...] = ()
+    options: tuple[tuple[ShardCut, ...], ...] = ()
     problem: str = ""
 
 
@@ -76,10 +76,10 @@ class Search:
     def _names(self, maps: Sequence[Map]) -> set[str]:
         return {self.roles[one.weight] for one in maps}
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[InferredPart]:
         """Sets of maps that shapes allow to be cut, no map in two of them; and those that they do not."""
         used: set[str] = set()
-        found: list[Part] = []
+        found: list[InferredPart] = []
         for columns, rows in self._merged(bool(self.bench.copies[0].blocks)):
             weights = self._names((*columns, *rows))
             if weights & used or self._names(columns) & self._names(rows):
@@ -101,7 +101,7 @@ class Search:
     def _once(self, maps: Sequence[Map]) -> list[Map]:
         return list({self.roles[one.weight]: one for one in reversed(maps)}.values())[::-1]
 
-    def _tried(self, columns: list[Map], rows: list[Map]) -> Part:
+    def _tried(self, columns: list[Map], rows: list[Map]) -> InferredPart:
         """The layouts of a set that run. Where none does, the widest maps are cut alone: one key and value for all."""
         part = self._laid_out(columns, rows)
         widest = max(self.shapes[one.weight][one.outputs] for one in columns)
@@ -111,7 +111,7 @@ class Search:
         fewer = self._laid_out(wide, rows)
         return fewer if fewer.options else part
 
-    def _laid_out(self, columns: list[Map], rows: list[Map]) -> Part:
+    def _laid_out(self, columns: list[Map], rows: list[Map]) -> InferredPart:
         choices = [layouts(one, self.shapes[one.weight][one.outputs]) for one in columns]
         options, problem = [], ""
         for layout in islice(product(*choices), MOST_LAYOUTS):
@@ -120,25 +120,25 @@ class Search:
             options += [cuts] if not said else []
             problem = problem or said
         name = _owner(self.roles[rows[0].weight])
-        return Part(name, tuple(columns), tuple(rows), tuple(options), "" if options else problem)
+        return InferredPart(name, tuple(columns), tuple(rows), tuple(options), "" if options else problem)
 
-    def _cuts(self, columns: Sequence[Map], layout: Sequence[Layout], rows: Sequence[Map]) -> tuple[Cut, ...]:
+    def _cuts(self, columns: Sequence[Map], layout: Sequence[Layout], rows: Sequence[Map]) -> tuple[ShardCut, ...]:
         """The cuts of a set of maps: by outputs with their biases, by inputs."""
-        found: dict[str, Cut] = {}
+        found: dict[str, ShardCut] = {}
         heads = 0
         for one, how in zip(columns, layout, strict=True):
             role = self.roles[one.weight]
-            found[role] = Cut(role, one.outputs, how.unit, how.parts)
+            found[role] = ShardCut(role, one.outputs, how.unit, how.parts)
             if one.bias:
-                found[self.roles[one.bias]] = Cut(self.roles[one.bias], 0, how.unit, how.parts)
+                found[self.roles[one.bias]] = ShardCut(self.roles[one.bias], 0, how.unit, how.parts)
             size = max(how.parts or (self.shapes[one.weight][one.outputs],))
             heads = max(heads, size // how.unit if how.unit > 1 else 0)
         for one in rows:
             role, size = self.roles[one.weight], self.shapes[one.weight][one.inputs]
-            found[role] = Cut(role, one.inputs, size // heads if heads and size % heads == 0 else 1)
+            found[role] = ShardCut(role, one.inputs, size // heads if heads and size % heads == 0 else 1)
         return tuple(found.values())
 
-    def tokens(self) -> tuple[tuple[Cut, ...], str]:
+    def tokens(self) -> tuple[tuple[ShardCut, ...], str]:
         """Embedding and head by tokens, or why not."""
         tables = self.bench.flow.tables
         heads = [one for one in self.bench.maps if not one.block and one.outputs == 0]
@@ -151,17 +151,19 @@ class Search:
         names = [name for name, rows in tables.items() if rows == size]
         for one in heads:
             names += [name for name in (one.weight, one.bias) if name and self.shapes[one.weight][0] == size]
-        cuts = tuple(Cut(self.roles[name], 0, tokens=True) for name in dict.fromkeys(names))
+        cuts = tuple(ShardCut(self.roles[name], 0, tokens=True) for name in dict.fromkeys(names))
         said = dry_run(self.bench, cuts)
         return ((), said) if said else (cuts, "")
 
 
-def _chosen(proof: Proof, parts: Sequence[Part], tokens: tuple[Cut, ...]) -> tuple[list[Cut], dict[str, str]]:
+def _chosen(
+    proof: Proof, parts: Sequence[InferredPart], tokens: tuple[ShardCut, ...]
+) -> tuple[list[ShardCut], dict[str, str]]:
     """The cuts that hold: all together if they do, else those that hold one by one; and why the others do not."""
     first = [cut for part in parts for cut in part.options[0]]
     if not proof.fault([*first, *tokens]):
         return [*first, *tokens], {}
-    kept: list[Cut] = []
+    kept: list[ShardCut] = []
     problems: dict[str, str] = {}
     for part in parts:
         for cuts in part.options:
@@ -206,11 +208,11 @@ def infer_plan(source: Source) -> Inferred:
     if not cuts:
         return Inferred(None, tuple(whole.items()))
     unsharded = proof.fault(cuts, sequence_parallel=True) if bench.sequence % 2 == 0 else "the sequence is odd"
-    plan = Plan(cuts=tuple(cuts), sequence_dim=0 if bench.tokens_first else 1, shards=not unsharded)
+    plan = ShardingPlan(cuts=tuple(cuts), sequence_dim=0 if bench.tokens_first else 1, shards=not unsharded)
     return Inferred(plan, tuple(whole.items()), unsharded)
 
 
-def fault_of(source: Source, plan: Plan) -> tuple[str, str]:
+def fault_of(source: Source, plan: ShardingPlan) -> tuple[str, str]:
     """Why two ranks with somebody's plan do not train like the whole model, and why not with tokens split; nothing
     where they do."""
     with without_weights(), of_model(source.name):

@@ -13,8 +13,8 @@ from torch import nn
 from phaze.graph import recompute
 from phaze.graph.ir import Layer, Parameter, Recompute
 from phaze.graph.torch.convert import Numbering, graph_of, live, real_reads
-from phaze.graph.torch.record import FROM_PARAMETERS, Log, Step
-from phaze.graph.torch.regions import Region, Value
+from phaze.graph.torch.record import FROM_PARAMETERS, Log, RecordedStep
+from phaze.graph.torch.regions import TracedRegion, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Weights:
     unread: frozenset[int] = frozenset()
 
 
-def _relevant(steps: Iterable[Step]) -> set[Value]:
+def _relevant(steps: Iterable[RecordedStep]) -> set[Value]:
     return {operand.value for step in steps for operand in real_reads(step)}
 
 
-def _local_name(path: str, region: Region) -> str:
+def _local_name(path: str, region: TracedRegion) -> str:
     return path.removeprefix(region.path + ".") if region.path else path
 
 
@@ -43,7 +43,7 @@ def _kept(log: Log, values: Iterable[Value], numbering: Numbering) -> tuple[tupl
     return tuple(sorted(numbering.numbers[v] for v in chosen)), sum(log.bytes_of[s] for s in storages)
 
 
-def _entering(log: Log, region: Region, values: Iterable[Value], weights: Weights) -> set[Value]:
+def _entering(log: Log, region: TracedRegion, values: Iterable[Value], weights: Weights) -> set[Value]:
     """Those of ``values`` that were made elsewhere: by another region, or given to the model."""
     return {
         value
@@ -56,7 +56,7 @@ def _entering(log: Log, region: Region, values: Iterable[Value], weights: Weight
     }
 
 
-def layer_of(log: Log, region: Region, weights: Weights, name: str) -> Layer:
+def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Layer:
     """The layer that ``region`` is; its pass was forward and backward."""
     forward_steps, backward_steps = log.forward.get(region.number, []), log.backward.get(region.number, [])
     gradients = set(region.gradients)
@@ -94,7 +94,7 @@ def layer_of(log: Log, region: Region, weights: Weights, name: str) -> Layer:
     )
 
 
-def _parameters(region: Region, weights: Weights, numbering: Numbering) -> tuple[Parameter, ...]:
+def _parameters(region: TracedRegion, weights: Weights, numbering: Numbering) -> tuple[Parameter, ...]:
     """The weights that the region reads, in order of their registration; unread ones of a block too (tensor -1)."""
     tensor_of = {storage: number for (storage, _), number in numbering.numbers.items() if storage in weights.by_storage}
     own = set() if region.module is None else {id(p) for p in region.module.parameters()}

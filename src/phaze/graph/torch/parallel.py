@@ -5,7 +5,7 @@ forward, all-reduce backward), once for each distinct input; a row-parallel map 
 
 With it, what lies between is a shard along the sequence: the *parent* of column-parallel maps gathers its inputs
 (the models take lengths from what the parent is given), and the row-parallel map reduces and scatters. As in
-Megatron the shard is kept for backward, and gathered again there: :meth:`Group.region` packs every saved view of a
+Megatron the shard is kept for backward, and gathered again there: :meth:`RankGroup.region` packs every saved view of a
 gathered tensor as its shard.
 """
 
@@ -24,7 +24,7 @@ from phaze.graph.torch import collectives
 Takes = Literal["same", "shard", "gathered"]
 
 
-class Group:
+class RankGroup:
     """The communication of one rank with the others; remembers what it gathered while a block runs."""
 
     def __init__(self, width: int, rank: int, sequence_parallel: bool, sequence_dim: int, length: int) -> None:
@@ -116,7 +116,7 @@ class ColumnLinear(nn.Linear):
     """A linear map whose outputs are this rank's. Its input is ``same`` on all ranks (then it passes f), a ``shard``
     of the sequence (then it is gathered), or was ``gathered`` by the parent."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group, takes: Takes) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: RankGroup, takes: Takes) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.weight = weight
@@ -135,7 +135,7 @@ class ColumnLinear(nn.Linear):
 class GatheredLinear(ColumnLinear):
     """The same, and all ranks' outputs side by side."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group, takes: Takes, outputs: int) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: RankGroup, takes: Takes, outputs: int) -> None:
         super().__init__(weight, bias, group, takes)
         self.outputs = outputs
 
@@ -148,7 +148,7 @@ class RowLinear(nn.Linear):
     """A linear map whose inputs are this rank's; partial results are summed before the bias. With ``splits`` it is
     given the inputs of all ranks, and takes its part."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, group: Group, splits: bool = False) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, group: RankGroup, splits: bool = False) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.weight = weight
@@ -161,7 +161,7 @@ class RowLinear(nn.Linear):
         return summed if self.bias is None else summed + self.bias
 
 
-def gather_inputs(parent: nn.Module, group: Group) -> None:
+def gather_inputs(parent: nn.Module, group: RankGroup) -> None:
     """Let ``parent`` gather those of its arguments that are shards before it runs."""
 
     def whole(value: Any) -> Any:
@@ -174,12 +174,12 @@ def gather_inputs(parent: nn.Module, group: Group) -> None:
     parent.register_forward_pre_hook(hook, with_kwargs=True)
 
 
-def reduce_outputs(module: nn.Module, group: Group) -> None:
+def reduce_outputs(module: nn.Module, group: RankGroup) -> None:
     """Let ``module`` sum its partial results after it has run."""
     module.register_forward_hook(lambda m, args, result: group.reduce(result))
 
 
-def copy_inputs(module: nn.Module, group: Group) -> None:
+def copy_inputs(module: nn.Module, group: RankGroup) -> None:
     """Let every differentiable argument of ``module`` pass f."""
 
     def copied(value: Any) -> Any:
@@ -191,7 +191,7 @@ def copy_inputs(module: nn.Module, group: Group) -> None:
     module.register_forward_pre_hook(hook, with_kwargs=True)
 
 
-def copy_weights(module: nn.Module, group: Group) -> None:
+def copy_weights(module: nn.Module, group: RankGroup) -> None:
     """Let every weight of ``module`` pass f when it is used: the gradients of all ranks are summed."""
     original = module.forward
 
@@ -210,7 +210,7 @@ def copy_weights(module: nn.Module, group: Group) -> None:
     module.forward = forward
 
 
-def copy_tail(module: nn.Module, group: Group, width: int) -> None:
+def copy_tail(module: nn.Module, group: RankGroup, width: int) -> None:
     """Let the last ``width`` channels of what ``module`` gives pass f. Where the sequence is gathered before, the sum
     over ranks is made there."""
     if group.sequence_parallel:

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from phaze.graph.torch.collectives import reduce_from
-from phaze.graph.torch.follow import Call, Sizes, user_place
-from phaze.graph.torch.parallel import Group
+from phaze.graph.torch.follow import FollowedCall, Sizes, user_place
+from phaze.graph.torch.parallel import RankGroup
 from phaze.graph.torch.reshaping import Shape, Unsplit, broadcast_axes
 from phaze.graph.torch.vocabulary import Vocabulary, lookup
 
@@ -36,11 +36,11 @@ AXIS_PLACE = MappingProxyType({"norm": 2, "vector_norm": 2, "topk": 2, "normaliz
 class Partition:
     """The rules of one rank; ``stacked`` says of a split weight how many stacked parts it has."""
 
-    def __init__(self, group: Group, vocabulary: Vocabulary | None, stacked: Mapping[int, int]) -> None:
+    def __init__(self, group: RankGroup, vocabulary: Vocabulary | None, stacked: Mapping[int, int]) -> None:
         self.group, self.vocabulary, self.stacked = group, vocabulary, stacked
         self._shards = False
 
-    def run(self, sizes: Sizes, call: Call) -> Any:
+    def run(self, sizes: Sizes, call: FollowedCall) -> Any:
         """The result of a call, with communication where it is needed."""
         name = call.name
         self._shards = self.group.sequence_parallel and sizes.inside
@@ -98,7 +98,7 @@ class Partition:
         """This rank's part of ``x``, which all hold alike."""
         return x.narrow(axis, min(self.group.rank * size, x.shape[axis] - size), size)
 
-    def _linear(self, sizes: Sizes, call: Call) -> Any:
+    def _linear(self, sizes: Sizes, call: FollowedCall) -> Any:
         x, weight, bias = call.args[0], call.argument(1, "weight"), call.argument(2, "bias")
         whole_x, whole_w = call.seen.given[0], call.seen.given[1]
         split_out, split_in = weight.shape[0] != whole_w[0], weight.shape[1] != whole_w[1]
@@ -117,20 +117,20 @@ class Partition:
             sizes.stack(result, {result.dim() - 1: self.stacked[id(weight)]})
         return result
 
-    def _whole_weights(self, call: Call, x: Tensor, weights: list[Tensor]) -> Any:
+    def _whole_weights(self, call: FollowedCall, x: Tensor, weights: list[Tensor]) -> Any:
         """A map that every rank holds whole, of what is split along another axis (its heads, its tokens)."""
         if self._is_tokens(x, call.seen.given[0]):
             return call.run()
         return functional.linear(x, *[self._enter(weight, tuple(weight.shape)) for weight in weights])
 
-    def _product(self, sizes: Sizes, call: Call) -> Any:
+    def _product(self, sizes: Sizes, call: FollowedCall) -> Any:
         left, right = call.args[0], call.argument(1, "other" if "other" in call.named else "mat2")
         return self._sum(sizes, call, left, right, call.own, call.seen.given, None)
 
     def _sum(
         self,
         sizes: Sizes,
-        call: Call,
+        call: FollowedCall,
         left: Tensor,
         right: Tensor,
         own: Sequence[Shape],
@@ -166,7 +166,7 @@ class Partition:
                 pair[place] = self._part(self._enter(pair[place], whole[place]), pair[place].dim() - back, min(a, b))
         return pair[0], pair[1]
 
-    def _einsum(self, sizes: Sizes, call: Call) -> Any:
+    def _einsum(self, sizes: Sizes, call: FollowedCall) -> Any:
         text = str(call.args[0]).replace(" ", "")
         given = call.args[1:] if isinstance(call.args[1], Tensor) else tuple(call.args[1])
         inputs, arrow, output = text.partition("->")
@@ -191,7 +191,7 @@ class Partition:
             raise Unsplit(f"einsum '{text}' sums over what is split ({user_place()})")
         return self._reduce(result)
 
-    def _check_mixing(self, call: Call) -> None:
+    def _check_mixing(self, call: FollowedCall) -> None:
         """Refuse a function that runs over an axis that is split."""
         if call.name not in MIXES or not call.own:
             return
@@ -208,7 +208,7 @@ class Partition:
         if split & axes:
             raise Unsplit(f"{call.name.strip('_')} runs over what would be split ({user_place()})")
 
-    def _meet(self, call: Call) -> Any:
+    def _meet(self, call: FollowedCall) -> Any:
         """Any other function: what is whole takes part in it with this rank's part."""
         tensors, whole = call.tensors(), call.seen.given
         if len(tensors) < 2:
@@ -237,7 +237,7 @@ class Partition:
         args, named = _replaced((call.args, call.named), rest)
         return call.func(*args, **named)
 
-    def _axes(self, call: Call) -> list[list[int | None] | None]:
+    def _axes(self, call: FollowedCall) -> list[list[int | None] | None]:
         """By tensor and axis, the axis of the result that it goes along with."""
         whole, made = call.seen.given, call.seen.made
         if not made:

@@ -9,7 +9,7 @@ from phaze.graph.refusals import REFUSED
 from phaze.graph.supply.point import Facts
 from phaze.graph.tensor_plan import INFERRED, plan_document, plan_of, read_plan
 from phaze.graph.torch.infer import fault_of, infer_plan
-from phaze.graph.torch.plans import Plan
+from phaze.graph.torch.plans import ShardingPlan
 from phaze.graph.torch.program import Source
 
 OWN = "its own"
@@ -26,7 +26,7 @@ def _unsplit(source: Source, why: str) -> Source:
     return replace(source, plan_fault=fault, notes=(note, *source.notes))
 
 
-def _split(source: Source, plan: Plan, whole: Sequence[tuple[str, str]]) -> Source:
+def _split(source: Source, plan: ShardingPlan, whole: Sequence[tuple[str, str]]) -> Source:
     """The source with a plan, and said of it which of its modules every rank holds whole, where some are."""
     kept = [f"{module} ({why})" for module, why in whole if module != SEQUENCE]
     more = f" and {len(kept) - MOST_SAID} more" if len(kept) > MOST_SAID else ""

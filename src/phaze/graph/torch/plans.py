@@ -1,6 +1,6 @@
 """How the weights of a block are split over tensor-parallel ranks, as data.
 
-A :class:`Split` names modules by a pattern on their path in the model and says how their weight is cut:
+A :class:`TensorSplit` names modules by a pattern on their path in the model and says how their weight is cut:
 
     column    by outputs: the input is the same on all ranks (f), the output is a shard
     row       by inputs: the input is a shard, partial outputs are summed over ranks (g), then the bias is added
@@ -28,7 +28,7 @@ Style = Literal["column", "row", "packed", "table", "experts", "gather", "split"
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class TensorSplit:
     """One kind of module and its cut."""
 
     pattern: str
@@ -48,7 +48,7 @@ class Divide:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ShardCut:
     """A weight that is cut along ``dim``: parameters whose path in the model fits ``pattern``.
 
     ``unit`` elements stay together (the width of a head); ``parts`` are the sizes of matrices that are stacked along
@@ -62,31 +62,31 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShardingPlan:
     """All cuts of a model. ``cuts`` say only which weights are cut: the code then runs as it is written, and where its
     ranks communicate follows from what it does (:mod:`phaze.graph.torch.partition`). ``shards`` says whether that also
     holds for tokens that are split along the sequence. ``sequence_dim`` is where tokens lie in what blocks exchange
     (batch, sequence, channel or sequence, batch, channel). ``pads`` says that a sequence which the width does not
     divide may be padded."""
 
-    splits: tuple[Split, ...] = ()
+    splits: tuple[TensorSplit, ...] = ()
     divide: tuple[Divide, ...] = ()
     sequence_dim: int = 1
     pads: bool = False
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[ShardCut, ...] = ()
     shards: bool = True
 
 
-def _attention_and_mlp(column: str, row: str, unit: str, mlp_column: str, mlp_row: str) -> tuple[Split, ...]:
+def _attention_and_mlp(column: str, row: str, unit: str, mlp_column: str, mlp_row: str) -> tuple[TensorSplit, ...]:
     return (
-        *(Split(pattern, "column", unit) for pattern in column.split()),
-        *(Split(pattern, "row", unit) for pattern in row.split()),
-        *(Split(pattern, "column") for pattern in mlp_column.split()),
-        *(Split(pattern, "row") for pattern in mlp_row.split()),
+        *(TensorSplit(pattern, "column", unit) for pattern in column.split()),
+        *(TensorSplit(pattern, "row", unit) for pattern in row.split()),
+        *(TensorSplit(pattern, "column") for pattern in mlp_column.split()),
+        *(TensorSplit(pattern, "row") for pattern in mlp_row.split()),
     )
 
 
-_BERT = Plan(
+_BERT = ShardingPlan(
     _attention_and_mlp(
         "*.attention.self.query *.attention.self.key *.attention.self.value",
         "*.attention.output.dense",
@@ -96,40 +96,40 @@ _BERT = Plan(
     )
 )
 
-_LLAMA_FAMILY = Plan(
+_LLAMA_FAMILY = ShardingPlan(
     (
-        Split("blocks.*.attention.q", "column", "head_dim"),
-        Split("blocks.*.attention.k", "column", "head_dim"),
-        Split("blocks.*.attention.v", "column", "head_dim"),
-        Split("blocks.*.attention.out", "row", "head_dim"),
-        Split("blocks.*.mlp.gate", "column"),
-        Split("blocks.*.mlp.up", "column"),
-        Split("blocks.*.mlp.down", "row"),
+        TensorSplit("blocks.*.attention.q", "column", "head_dim"),
+        TensorSplit("blocks.*.attention.k", "column", "head_dim"),
+        TensorSplit("blocks.*.attention.v", "column", "head_dim"),
+        TensorSplit("blocks.*.attention.out", "row", "head_dim"),
+        TensorSplit("blocks.*.mlp.gate", "column"),
+        TensorSplit("blocks.*.mlp.up", "column"),
+        TensorSplit("blocks.*.mlp.down", "row"),
     ),
     sequence_dim=0,
 )
-_EXPERTS = Split("blocks.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1)))
+_EXPERTS = TensorSplit("blocks.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1)))
 _SHARED = (
-    Split("blocks.*.mlp.shared.gate", "column"),
-    Split("blocks.*.mlp.shared.up", "column"),
-    Split("blocks.*.mlp.shared.down", "row"),
+    TensorSplit("blocks.*.mlp.shared.gate", "column"),
+    TensorSplit("blocks.*.mlp.shared.up", "column"),
+    TensorSplit("blocks.*.mlp.shared.down", "row"),
 )
 
-PLANS: Mapping[str, Plan] = MappingProxyType(
+PLANS: Mapping[str, ShardingPlan] = MappingProxyType(
     {
         "bert": _BERT,
         "roberta": _BERT,
         "megatron-bert": replace(_BERT, divide=(Divide("*.attention.self", "all_head_size", "attention_head_size"),)),
-        "gpt2": Plan(
+        "gpt2": ShardingPlan(
             (
-                Split("*.attn.c_attn", "packed", "head_dim", 3),
-                Split("*.attn.c_proj", "row", "head_dim"),
-                Split("*.mlp.c_fc", "column"),
-                Split("*.mlp.c_proj", "row"),
+                TensorSplit("*.attn.c_attn", "packed", "head_dim", 3),
+                TensorSplit("*.attn.c_proj", "row", "head_dim"),
+                TensorSplit("*.mlp.c_fc", "column"),
+                TensorSplit("*.mlp.c_proj", "row"),
             ),
             (Divide("*.attn", "num_heads"), Divide("*.attn", "split_size", "head_dim")),
         ),
-        "opt": Plan(
+        "opt": ShardingPlan(
             _attention_and_mlp(
                 "*.self_attn.q_proj *.self_attn.k_proj *.self_attn.v_proj",
                 "*.self_attn.out_proj",
@@ -139,7 +139,7 @@ PLANS: Mapping[str, Plan] = MappingProxyType(
             ),
             (Divide("*.self_attn", "num_heads"),),
         ),
-        "t5": Plan(
+        "t5": ShardingPlan(
             (
                 *_attention_and_mlp(
                     "*Attention.q *Attention.k *Attention.v",
@@ -148,11 +148,11 @@ PLANS: Mapping[str, Plan] = MappingProxyType(
                     "*.DenseReluDense.wi *.DenseReluDense.wi_0 *.DenseReluDense.wi_1",
                     "*.DenseReluDense.wo",
                 ),
-                Split("*Attention.relative_attention_bias", "table"),
+                TensorSplit("*Attention.relative_attention_bias", "table"),
             ),
             (Divide("*Attention", "n_heads"),),
         ),
-        "vit": Plan(
+        "vit": ShardingPlan(
             _attention_and_mlp(
                 "*.attention.q_proj *.attention.k_proj *.attention.v_proj",
                 "*.attention.o_proj",
@@ -162,12 +162,12 @@ PLANS: Mapping[str, Plan] = MappingProxyType(
             ),
             pads=True,
         ),
-        "gpt": Plan(
+        "gpt": ShardingPlan(
             (
-                Split("blocks.*.attention.qkv", "column", "qkv_width"),
-                Split("blocks.*.attention.out", "row", "head_dim"),
-                Split("blocks.*.mlp.up", "column"),
-                Split("blocks.*.mlp.down", "row"),
+                TensorSplit("blocks.*.attention.qkv", "column", "qkv_width"),
+                TensorSplit("blocks.*.attention.out", "row", "head_dim"),
+                TensorSplit("blocks.*.mlp.up", "column"),
+                TensorSplit("blocks.*.mlp.down", "row"),
             ),
             (Divide("blocks.*.attention", "heads"),),
             sequence_dim=0,

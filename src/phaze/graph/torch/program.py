@@ -7,11 +7,11 @@ from typing import Any
 from torch import nn
 
 from phaze.errors import InputError
-from phaze.graph.torch.plans import Plan
+from phaze.graph.torch.plans import ShardingPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class TracedProgram:
     """A module and one call of it: ``step()`` runs it on ``inputs`` and returns the loss, or all its results."""
 
     module: nn.Module
@@ -20,7 +20,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TensorShape:
     """What a model is built for; ``fused``: by fused attention."""
 
     microbatch: int
@@ -40,11 +40,11 @@ class Source:
     """
 
     name: str
-    build: Callable[[Shape], Program]
+    build: Callable[[TensorShape], TracedProgram]
     sequence: int
     longest: int | None
     fixed: bool
-    plan: Plan | None
+    plan: ShardingPlan | None
     vocabulary: int = 0
     token_modules: Callable[[nn.Module], Sequence[nn.Module | None]] = lambda module: ()
     notes: tuple[str, ...] = ()

@@ -23,10 +23,10 @@ from phaze.graph.torch.cuts import Slice, cut_weights
 from phaze.graph.torch.faults import quoted
 from phaze.graph.torch.flow import Flow, Map
 from phaze.graph.torch.follow import Sizes, Track
-from phaze.graph.torch.parallel import Group
+from phaze.graph.torch.parallel import RankGroup
 from phaze.graph.torch.partition import Partition
-from phaze.graph.torch.plans import Cut
-from phaze.graph.torch.program import Shape, Source
+from phaze.graph.torch.plans import ShardCut
+from phaze.graph.torch.program import Source, TensorShape
 from phaze.graph.torch.ranks import Exchange, in_ranks
 from phaze.graph.torch.record import tensors_in
 from phaze.graph.torch.regions import Borders
@@ -73,19 +73,19 @@ class Bench:
         """The linear maps that run."""
         return self.flow.maps
 
-    def group(self, rank: int, sequence_parallel: bool) -> Group:
+    def group(self, rank: int, sequence_parallel: bool) -> RankGroup:
         """The communication of one rank."""
-        return Group(RANKS, rank, sequence_parallel, 0 if self.tokens_first else 1, self.sequence)
+        return RankGroup(RANKS, rank, sequence_parallel, 0 if self.tokens_first else 1, self.sequence)
 
 
-def _cut(copy: Copy, cuts: Sequence[Cut], group: Group) -> tuple[Sizes, Borders, Kernels, dict[int, Slice]]:
+def _cut(copy: Copy, cuts: Sequence[ShardCut], group: RankGroup) -> tuple[Sizes, Borders, Kernels, dict[int, Slice]]:
     done = cut_weights(copy.program.module, cuts, group.width, group.rank)
     rules = Partition(group, done.vocabulary, done.stacked)
     borders = Borders(group.region, group.shard, group.whole, group.sequence_parallel, group.is_whole, group.is_shard)
     return Sizes(None, rules), borders, Kernels(False, done.vocabulary), done.slices
 
 
-def dry_run(bench: Bench, cuts: Sequence[Cut]) -> str:
+def dry_run(bench: Bench, cuts: Sequence[ShardCut]) -> str:
     """Why the code cannot run with these weights cut, by shapes alone; nothing where it can."""
     copy = bench.copies[1]
     try:
@@ -147,7 +147,7 @@ class Proof:
             self.whole = _outcome(whole, whole.run(sizes), {})
         self.track = sizes.track
 
-    def fault(self, cuts: Sequence[Cut], sequence_parallel: bool = False) -> str:
+    def fault(self, cuts: Sequence[ShardCut], sequence_parallel: bool = False) -> str:
         """How two ranks differ from the whole; nothing where they do not."""
 
         def run(rank: int, exchange: Exchange) -> Outcome:
@@ -190,7 +190,7 @@ class Proof:
 def open_bench(source: Source) -> Bench:
     """Build three copies without memory and run the first; the caller is within ``without_weights``."""
     sequence = source.sequence if source.fixed else min(TOKENS, source.sequence)
-    shape = Shape(1, sequence)
+    shape = TensorShape(1, sequence)
     copies = [copy_of(source.build(shape)) for _ in range(1 + RANKS)]
     flow, sizes = Flow(copies[0].program.module), Sizes()
     with Kernels(False):

@@ -46,7 +46,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """One dispatched operator. ``module`` and ``line`` say where in the model it came from; in backward they are
     those of the forward operator it differentiates."""
 
@@ -63,8 +63,8 @@ class Step:
 class Log:
     """Everything one pass dispatched, by region, and what is known of its storages."""
 
-    forward: dict[int, list[Step]] = field(default_factory=dict)
-    backward: dict[int, list[Step]] = field(default_factory=dict)
+    forward: dict[int, list[RecordedStep]] = field(default_factory=dict)
+    backward: dict[int, list[RecordedStep]] = field(default_factory=dict)
     bytes_of: dict[int, int] = field(default_factory=dict)
     origin: dict[int, int] = field(default_factory=dict)
     version: dict[int, int] = field(default_factory=dict)
@@ -236,7 +236,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self._most_runs and not self.backward:
             self._count(name, line)
         passes = self.log.backward if self.backward else self.log.forward
-        passes.setdefault(self.region, []).append(Step(name, reads, fresh, settings, not fresh, module, line))
+        passes.setdefault(self.region, []).append(RecordedStep(name, reads, fresh, settings, not fresh, module, line))
 
     def _count(self, name: str, line: str) -> None:
         """Refuse a line that runs in one block as often as a sequence has tokens: its trace would have that many

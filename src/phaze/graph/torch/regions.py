@@ -20,7 +20,7 @@ class Argument:
 
 
 @dataclass(slots=True)
-class Region:
+class TracedRegion:
     """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border.
     ``taken`` are the values of ``takes``; ``arguments`` is what a block was called with, each tensor once: the first
     of ``takes`` stand for them, further ones for what it read and was not given."""

@@ -23,7 +23,7 @@ from phaze.graph.torch.cuts import cut_weights
 from phaze.graph.torch.parallel import (
     ColumnLinear,
     GatheredLinear,
-    Group,
+    RankGroup,
     RowLinear,
     Takes,
     copy_inputs,
@@ -33,7 +33,7 @@ from phaze.graph.torch.parallel import (
     reduce_outputs,
 )
 from phaze.graph.torch.partition import Partition
-from phaze.graph.torch.plans import Divide, Plan, Split
+from phaze.graph.torch.plans import Divide, ShardingPlan, TensorSplit
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.regions import Borders
 from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary, split_lookups
@@ -61,7 +61,7 @@ def owned(units: int, width: int, rank: int) -> tuple[int, int]:
 class Surgery:
     """One rank of ``model``: the weights named by the plan are cut, the maps around them communicate."""
 
-    def __init__(self, model: nn.Module, plan: Plan, group: Group) -> None:
+    def __init__(self, model: nn.Module, plan: ShardingPlan, group: RankGroup) -> None:
         self.model, self.plan, self.group = model, plan, group
         self.modules = dict(model.named_modules())
         self.blocks = {id(module) for module in find_blocks(model).values()}
@@ -88,8 +88,8 @@ class Surgery:
             raise InputError("the tensor-parallel plan", f"no module of the model has a path like {patterns}")
         self._check_ratios()
 
-    def _cut(self, path: str, module: nn.Module, split: Split) -> None:
-        cuts: dict[str, Callable[[str, Any, Split], None]] = {
+    def _cut(self, path: str, module: nn.Module, split: TensorSplit) -> None:
+        cuts: dict[str, Callable[[str, Any, TensorSplit], None]] = {
             "column": self._column,
             "packed": self._column,
             "row": self._row,
@@ -106,7 +106,7 @@ class Surgery:
         parent: nn.Module = self.modules[path.rpartition(".")[0]]
         return parent
 
-    def _unit(self, path: str, split: Split) -> int:
+    def _unit(self, path: str, split: TensorSplit) -> int:
         """The width that must not be cut: an attribute of the nearest module around, or of a neighbour."""
         unit = self._part_of_unit(path, split)
         heads = getattr(getattr(self.model, "config", None), "num_attention_heads", 0)
@@ -115,7 +115,7 @@ class Surgery:
             return 3 * unit  # query, key and value of a head stand together
         return unit
 
-    def _part_of_unit(self, path: str, split: Split) -> int:
+    def _part_of_unit(self, path: str, split: TensorSplit) -> int:
         """The width of a head, or of what else ``split`` names; 1 where it names nothing."""
         if not split.unit:
             return 1
@@ -162,7 +162,7 @@ class Surgery:
                 if parameter is whole:
                     setattr(module, name, piece)
 
-    def _column(self, path: str, module: nn.Linear, split: Split) -> None:
+    def _column(self, path: str, module: nn.Linear, split: TensorSplit) -> None:
         unit = self._unit(path, split)
         parent = self._parent(path)
         weight = self._piece(module.weight, self._slice(module.weight, 0, unit, split.parts, path))
@@ -186,16 +186,16 @@ class Surgery:
             self._gathering.add(id(parent))
             gather_inputs(parent, self.group)
 
-    def _row(self, path: str, module: nn.Linear, split: Split) -> None:
+    def _row(self, path: str, module: nn.Linear, split: TensorSplit) -> None:
         weight = self._slice(module.weight, 1, self._unit(path, split), 1, path)
         piece = self._piece(module.weight, weight)
         self._replace(path, RowLinear(piece, module.bias, self.group, split.style == "split"))
 
-    def _table(self, path: str, module: nn.Embedding, split: Split) -> None:
+    def _table(self, path: str, module: nn.Embedding, split: TensorSplit) -> None:
         module.weight = self._piece(module.weight, self._slice(module.weight, 1, 1, 1, path))
         module.embedding_dim = module.weight.shape[1]
 
-    def _experts(self, path: str, module: Any, split: Split) -> None:
+    def _experts(self, path: str, module: Any, split: TensorSplit) -> None:
         """Weights (expert, out, in): the first map by outputs, the second by inputs."""
         for name, dim, parts in split.weights:
             whole = getattr(module, name)
@@ -278,7 +278,7 @@ def _rename_vocabulary(model: nn.Module, size: int, local: int) -> None:
                 holder.vocab_size = local
 
 
-def _cut_model(model: nn.Module, plan: Plan, group: Group) -> Sharding:
+def _cut_model(model: nn.Module, plan: ShardingPlan, group: RankGroup) -> Sharding:
     """One rank of a model of whose plan only the cut weights are known."""
     if group.sequence_parallel and not plan.shards:
         raise InputError("the tensor-parallel plan", "sequence parallelism was not proved for it", "leave it out")
@@ -287,7 +287,7 @@ def _cut_model(model: nn.Module, plan: Plan, group: Group) -> Sharding:
     return Sharding(frozenset(done.split), done.notes, done.vocabulary, _borders(group), rules)
 
 
-def _borders(group: Group) -> Borders:
+def _borders(group: RankGroup) -> Borders:
     return Borders(group.region, group.shard, group.whole, group.sequence_parallel, group.is_whole, group.is_shard)
 
 
@@ -305,7 +305,7 @@ def shard_model(
     plan = source.plan
     if sequence_parallel and sequence % width and not plan.pads:
         raise InputError(source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly")
-    group = Group(width, rank, sequence_parallel, plan.sequence_dim, sequence)
+    group = RankGroup(width, rank, sequence_parallel, plan.sequence_dim, sequence)
     if plan.cuts:
         return _cut_model(model, plan, group)
     surgery = Surgery(model, plan, group)

@@ -2,11 +2,11 @@
 
 from torch import nn
 
-from phaze.graph.torch.regions import Region
+from phaze.graph.torch.regions import TracedRegion
 from phaze.graph.torch.walk import Walk
 
 
-def signature(walk: Walk, region: Region) -> object:
+def signature(walk: Walk, region: TracedRegion) -> object:
     """A value that is equal for equal blocks: the same operators, and the same results are used. Storages count by
     their order of first use, so two blocks that read the same shapes differently wired differ."""
     module = region.module

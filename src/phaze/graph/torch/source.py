@@ -20,18 +20,18 @@ from phaze.graph.experts import BALANCED
 from phaze.graph.torch.families import Gpt, GptModel, Llama, LlamaModel, Moe
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.plans import PLANS
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.user import user_source
 
 
-def _tokens(shape: Shape) -> tuple[torch.Tensor, torch.Tensor]:
+def _tokens(shape: TensorShape) -> tuple[torch.Tensor, torch.Tensor]:
     size = shape.sequence, shape.microbatch
     return torch.zeros(size, dtype=torch.long), torch.zeros(size, dtype=torch.long)
 
 
-def _family_program(make: Callable[[Shape], nn.Module], shape: Shape) -> Program:
+def _family_program(make: Callable[[TensorShape], nn.Module], shape: TensorShape) -> TracedProgram:
     module, inputs = make(shape), _tokens(shape)
-    return Program(module, inputs, lambda: module(*inputs))
+    return TracedProgram(module, inputs, lambda: module(*inputs))
 
 
 def _embedding_and_head(module: nn.Module) -> tuple[nn.Module, nn.Module]:

@@ -12,7 +12,7 @@ from phaze.errors import InputError
 from phaze.graph.torch.entry import enter
 from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.record import Recorder
-from phaze.graph.torch.regions import Borders, Region
+from phaze.graph.torch.regions import Borders, TracedRegion
 
 
 class TensorOwner:
@@ -20,12 +20,12 @@ class TensorOwner:
 
     def __init__(self, recorder: Recorder, borders: Borders | None, sizes: Sizes | None = None) -> None:
         self.recorder, self.borders, self.sizes = recorder, borders, sizes
-        self.regions: list[Region] = []
+        self.regions: list[TracedRegion] = []
         self.paused = False
         self._owner: dict[int, tuple[torch.Tensor, int]] = {}
         self._leaves: dict[tuple[int, int], torch.Tensor] = {}
         self._seen: dict[int, tuple[torch.Tensor, int]] = {}
-        self._handed: dict[int, tuple[Region, torch.Tensor]] = {}
+        self._handed: dict[int, tuple[TracedRegion, torch.Tensor]] = {}
         self._held: list[torch.Tensor] = []  # what is looked up by identity must not be freed
 
     def aside(self) -> AbstractContextManager[None]:
@@ -38,7 +38,7 @@ class TensorOwner:
         return self.borders if self.borders is not None and self.borders.shards else None
 
     @property
-    def part(self) -> Region:
+    def part(self) -> TracedRegion:
         """The region that is running: a part between blocks, or a block."""
         return self.regions[-1]
 
@@ -79,7 +79,7 @@ class TensorOwner:
             self._leaves[key] = seen
         return self._leaves[key]
 
-    def cut(self, tensor: torch.Tensor, region: Region) -> torch.Tensor:
+    def cut(self, tensor: torch.Tensor, region: TracedRegion) -> torch.Tensor:
         """What ``region`` sees of ``tensor``, which another one made."""
         self.paused = True
         leaf = tensor.detach().requires_grad_(tensor.requires_grad)
@@ -98,7 +98,7 @@ class TensorOwner:
             tensor = found[0]
         return tensor
 
-    def _maker(self, tensor: torch.Tensor) -> Region | None:
+    def _maker(self, tensor: torch.Tensor) -> TracedRegion | None:
         """The region that made ``tensor``: as it was seen made, else (results of autograd functions) by storage."""
         if id(tensor) in self._owner:
             return self.regions[self._owner[id(tensor)][1]]
@@ -116,12 +116,12 @@ class TensorOwner:
         """Whether a block made ``tensor`` and did not hand it out."""
         return id(tensor) in self._owner and id(tensor) not in self._handed
 
-    def take(self, region: Region, leaf: torch.Tensor) -> None:
+    def take(self, region: TracedRegion, leaf: torch.Tensor) -> None:
         region.takes.append(leaf)
         region.taken.append(self.recorder.value(leaf))
         region.inputs[self.recorder.value(leaf)] = leaf.requires_grad
 
-    def give(self, tensor: torch.Tensor, region: Region | None = None) -> None:
+    def give(self, tensor: torch.Tensor, region: TracedRegion | None = None) -> None:
         region = region or self.part
         if all(tensor is not other for other in region.gives):
             region.gives.append(tensor)
@@ -145,7 +145,7 @@ class TensorOwner:
             self.give(value, maker)
         return value
 
-    def hand_out(self, value: torch.Tensor, region: Region) -> torch.Tensor:
+    def hand_out(self, value: torch.Tensor, region: TracedRegion) -> torch.Tensor:
         """A leaf for the rest of the model in the place of ``value``, a result of the block ``region``."""
         leaf = value.detach().requires_grad_(value.requires_grad)
         self._owner[id(leaf)] = leaf, region.number

@@ -20,9 +20,9 @@ from phaze.graph.torch.crossing import note_crossings, passes_by, running
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.follow import Sizes, Track
 from phaze.graph.torch.layers import Weights, layer_of
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.record import FROM_PARAMETERS
-from phaze.graph.torch.regions import Region
+from phaze.graph.torch.regions import TracedRegion
 from phaze.graph.torch.replacements import Kernels
 from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
@@ -44,7 +44,7 @@ class Discovery:
 
 def discover(source: Source, sequence: int | None = None, fused: bool = False, microbatch: int = 1) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
-    shape = Shape(microbatch, _sequence(source, sequence), fused)
+    shape = TensorShape(microbatch, _sequence(source, sequence), fused)
     with without_weights(), faults.of_model(source.name):
         program = source.build(shape)
         walk = _walk(program, None, Kernels(fused), most_runs=_most_runs(shape.sequence))
@@ -62,7 +62,7 @@ def trace_model(
     microbatch: int = 1,
     sequence: int | None = None,
     discovery: Discovery | None = None,
-    tracks: dict[Shape, Track] | None = None,
+    tracks: dict[TensorShape, Track] | None = None,
     **variant: Unpack[Variant],
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time,
@@ -73,7 +73,7 @@ def trace_model(
     fused, length = point.attention == "fused", point.sequence
     found = discovery or discover(source, sequence, fused, microbatch)
     with without_weights(), faults.of_model(source.name):
-        shape = Shape(microbatch, length, fused)
+        shape = TensorShape(microbatch, length, fused)
         program = source.build(shape)
         track = _track(source, program, found, shape, tracks) if tensor > 1 else None
         sharding = shard_model(
@@ -134,7 +134,7 @@ def unknown_operators(
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
     found = discover(source, sequence, microbatch=microbatch)
     with without_weights(), faults.of_model(source.name):
-        program = source.build(Shape(microbatch, _sequence(source, sequence)))
+        program = source.build(TensorShape(microbatch, _sequence(source, sequence)))
         walk = _walk(program, found, Kernels(False))
         return tuple((name, *place) for name, place in _unknown(walk).items())
 
@@ -166,7 +166,11 @@ def _most_runs(sequence: int) -> int:
 
 
 def _track(
-    source: Source, program: Program, found: Discovery, shape: Shape, tracks: dict[Shape, Track] | None
+    source: Source,
+    program: TracedProgram,
+    found: Discovery,
+    shape: TensorShape,
+    tracks: dict[TensorShape, Track] | None,
 ) -> Track | None:
     """What the code of the whole model does, where the plan says only which weights are cut."""
     if source.plan is None or not source.plan.cuts:
@@ -180,7 +184,7 @@ def _track(
 
 
 def _walk(
-    program: Program,
+    program: TracedProgram,
     found: Discovery | None,
     kernels: Kernels,
     sharding: Sharding | None = None,
@@ -201,7 +205,7 @@ def _walk(
     return walk
 
 
-def _is_layer(walk: Walk, region: Region) -> bool:
+def _is_layer(walk: Walk, region: TracedRegion) -> bool:
     """A part between blocks is a layer if anything runs in it that a result depends on."""
     if region.module is not None:
         return True

@@ -25,9 +25,9 @@ from phaze.errors import InputError, PhazeError
 from phaze.graph.torch.fake import building, forget_values, without_weights
 from phaze.graph.torch.faults import advice, of_model, quoted
 from phaze.graph.torch.hf_plans import translate
-from phaze.graph.torch.plans import Plan
+from phaze.graph.torch.plans import ShardingPlan
 from phaze.graph.torch.printed import Printed
-from phaze.graph.torch.program import Program, Shape, Source
+from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 
 RETURNS = "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
 SIZES = ("microbatch", "sequence")
@@ -194,9 +194,9 @@ def user_source(text: str) -> Source:
     batch = int(first.shape[0]) if first.dim() else 1
     free = "sequence" in function.takes
     length = function.sequence if free else sequence_of(first)
-    plan: Plan | None = None if styles is None else translate(styles, text)
+    plan: ShardingPlan | None = None if styles is None else translate(styles, text)
 
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         module, given, loss, _ = _called(function, shape.microbatch, shape.sequence)
         batched = given if "microbatch" in function.takes else _batched(given, shape.microbatch, batch)
         remedy = "" if "microbatch" in function.takes or shape.microbatch == batch else MICROBATCH
@@ -205,7 +205,7 @@ def user_source(text: str) -> Source:
             with of_model(text, remedy):
                 return _run(text, module, batched, loss)
 
-        return Program(module, batched, step)
+        return TracedProgram(module, batched, step)
 
     return Source(text, build, length, None if free else length, not free, plan)
 
@@ -240,13 +240,13 @@ def module_source(name: str, module: Any, inputs: Any, loss: Any) -> Source:
     first = tensors[0]
     batch, length = (int(first.shape[0]) if first.dim() else 1), sequence_of(first)
 
-    def build(shape: Shape) -> Program:
+    def build(shape: TensorShape) -> TracedProgram:
         bare, batched = _bare(module), _batched(_like(inputs), shape.microbatch, batch)
 
         def step() -> Any:
             with of_model(name):
                 return _run(name, bare, batched, loss)
 
-        return Program(bare, batched, step)
+        return TracedProgram(bare, batched, step)
 
     return Source(name, build, length, length, True, None)

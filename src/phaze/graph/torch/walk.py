@@ -30,7 +30,7 @@ from phaze.graph.torch.cut import Cut
 from phaze.graph.torch.entry import hand_back
 from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.record import FROM_DATA, FROM_PARAMETERS, Recorder, hooks, tensors_in
-from phaze.graph.torch.regions import Argument, Borders, Region, Value, same_view
+from phaze.graph.torch.regions import Argument, Borders, TracedRegion, Value, same_view
 from phaze.graph.torch.sums import accumulate
 from phaze.graph.torch.tensor_owner import TensorOwner
 
@@ -52,7 +52,7 @@ class Walk(TensorOwner):
         self.model, self.blocks, self.classes = model, dict(blocks), classes
         self.backward, self.entire = classes is not None and (sizes is None or sizes.reference is not None), entire
         self.parameters: dict[int, nn.Parameter] = {}
-        self._first_of: dict[int, Region] = {}
+        self._first_of: dict[int, TracedRegion] = {}
         self._calls = 0
 
     def run(self, step: Callable[[], Any], inputs: Any) -> None:
@@ -87,7 +87,7 @@ class Walk(TensorOwner):
                 del module.forward
 
     def _begin_part(self) -> None:
-        self.regions.append(Region(len(self.regions), "", None))
+        self.regions.append(TracedRegion(len(self.regions), "", None))
         self.recorder.region = self.part.number
 
     def _stand_in(self, path: str, module: nn.Module, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ class Walk(TensorOwner):
     ) -> Any:
         values, shape = tree_flatten((args, kwargs))
         entering = {i: self.admit(value) for i, value in enumerate(values) if isinstance(value, torch.Tensor)}
-        region = Region(len(self.regions), path, module)
+        region = TracedRegion(len(self.regions), path, module)
         seen: dict[int, torch.Tensor] = {}
         for value in entering.values():
             if id(value) not in seen:
@@ -131,7 +131,7 @@ class Walk(TensorOwner):
         return handed
 
     def _run_block(
-        self, region: Region, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, region: TracedRegion, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         self.recorder.region = region.number
         sizes = nullcontext() if self.sizes is None else self.sizes.within(region.path)
@@ -142,7 +142,7 @@ class Walk(TensorOwner):
         region.results = {self.recorder.value(value) for value in values if isinstance(value, torch.Tensor)}
         return results
 
-    def _blank(self, value: Any, region: Region) -> Any:
+    def _blank(self, value: Any, region: TracedRegion) -> Any:
         """How a repeat makes this result again: the place of the argument it is (unchanged), or its shape."""
         if not isinstance(value, torch.Tensor):
             return value
@@ -152,7 +152,7 @@ class Walk(TensorOwner):
                     return Argument(place)
         return value
 
-    def _repeat(self, region: Region, first: Region) -> Any:
+    def _repeat(self, region: TracedRegion, first: TracedRegion) -> Any:
         assert first.pattern is not None
         shape, values = first.pattern
         self.recorder.region, self.paused = region.number, True
@@ -169,7 +169,7 @@ class Walk(TensorOwner):
                 made.append(value)
         return tree_unflatten(made, shape)
 
-    def _hand_out(self, region: Region, results: Any) -> Any:
+    def _hand_out(self, region: TracedRegion, results: Any) -> Any:
         """Leaves for the rest of the model; a result that is an argument is handed back as it came."""
         values, shape = tree_flatten(results)
         handed: list[Any] = []
@@ -182,7 +182,7 @@ class Walk(TensorOwner):
                 handed.append(self.hand_out(value, region))
         return tree_unflatten(handed, shape)
 
-    def readers(self, result: torch.Tensor, maker: Region) -> list[Region]:
+    def readers(self, result: torch.Tensor, maker: TracedRegion) -> list[TracedRegion]:
         """The regions that read a result of ``maker`` and send a gradient for it."""
         later = self.regions[maker.number + 1 :]
 
@@ -191,7 +191,7 @@ class Walk(TensorOwner):
 
         return [region for region in later if any(map(reads, region.takes, region.taken))]
 
-    def _arriving(self, result: torch.Tensor, region: Region) -> torch.Tensor:
+    def _arriving(self, result: torch.Tensor, region: TracedRegion) -> torch.Tensor:
         """The gradient of a result of ``region``: what its readers send, summed."""
         if result.dim() == 0:
             arrived = [torch.ones_like(result)]
@@ -203,7 +203,7 @@ class Walk(TensorOwner):
             total = accumulate(total, gradient)
         return total
 
-    def _differentiate(self, region: Region) -> None:
+    def _differentiate(self, region: TracedRegion) -> None:
         """Run the region's backward pass under the recorder."""
         results = [tensor for tensor in region.gives if tensor.requires_grad and tensor.grad_fn is not None]
         read = {o.storage for s in self.recorder.log.forward.get(region.number, ()) for o in s.reads}

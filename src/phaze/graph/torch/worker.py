@@ -35,7 +35,7 @@ from phaze.graph.torch.faults import is_foreign, of_model, quoted, running_line
 from phaze.graph.torch.follow import Track
 from phaze.graph.torch.planned import planned, with_known_plan
 from phaze.graph.torch.printed import Printed
-from phaze.graph.torch.program import Shape, Source
+from phaze.graph.torch.program import Source, TensorShape
 from phaze.graph.torch.shard import shard_model
 from phaze.graph.torch.source import source_of
 from phaze.graph.torch.trace import Discovery, discover, trace_model
@@ -62,7 +62,7 @@ def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...
 def _notes(source: Source, width: int, built: list[nn.Module]) -> tuple[str, ...]:
     """What is said where a model is split over ``width`` ranks. One that only has weights cut gets them back and is
     kept in ``built``; a library's plan exchanges modules, and every width needs a new one."""
-    module = built[0] if built else source.build(Shape(1, source.sequence)).module
+    module = built[0] if built else source.build(TensorShape(1, source.sequence)).module
     cuts = source.plan is not None and bool(source.plan.cuts)
     if cuts and not built:
         built.append(module)
@@ -91,7 +91,7 @@ class Bench:
     def __init__(self) -> None:
         self.source: Source | None = None
         self.found: dict[tuple[int, str], Discovery] = {}
-        self.tracks: dict[Shape, Track] = {}
+        self.tracks: dict[TensorShape, Track] = {}
 
     def open(self, model: str, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run the code that makes the model, once; facts ``known`` from another process are taken as they are."""

@@ -24,7 +24,7 @@ from phaze.placement.bottleneck_solver import FEW_STEPS, best_by_table
 from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.prepared_width import Width, in_flight_of, prepared, retimed, room_of
 from phaze.placement.prices import RingPrices
-from phaze.placement.problem import ROUNDING, Problem
+from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.search.bounds.bottleneck_bound_kernels import first_floors
 from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.bounds.table_kernels import ChipFreeTable, table_floors
@@ -58,7 +58,7 @@ class FirstStages:
     whole: NDArray[np.bool_]
 
 
-def first_stages(model: RankGraph, problem: Problem, training: Training) -> FirstStages:
+def first_stages(model: RankGraph, problem: PlacementProblem, training: Training) -> FirstStages:
     """Those of one graph that fit into memory."""
     cut_sets = cut_sets_of(problem.graphs[0])
     left = _counts(model, cut_sets)
@@ -104,7 +104,7 @@ def _most_replicas(model: RankGraph, training: Training) -> list[tuple[int, int]
 def first_stage_bounds(
     model: RankGraph,
     times: tuple[Floats, Floats],
-    problem: Problem,
+    problem: PlacementProblem,
     training: Training,
     cut_s: float,
 ) -> Floats:
@@ -128,7 +128,7 @@ def first_stage_bounds(
     return bounds
 
 
-def _chip_free(problem: Problem, width: Width) -> ChipFreeTable:
+def _chip_free(problem: PlacementProblem, width: Width) -> ChipFreeTable:
     """What the table of a width depends on beside the seconds of its layers."""
     (family,), count = problem.rules.families, len(width.graph.layers)
     stages = np.arange(1, width.depth + 1)
@@ -148,7 +148,7 @@ def _chip_free(problem: Problem, width: Width) -> ChipFreeTable:
     )
 
 
-def _one_by_one(problem: Problem, width: Width, times: tuple[Floats, Floats], cuts_s: Floats) -> Floats:
+def _one_by_one(problem: PlacementProblem, width: Width, times: tuple[Floats, Floats], cuts_s: Floats) -> Floats:
     """The least batch times of some chips by the solver of one; times of both passes are [layers, chips]."""
     (family,), (forward_s, backward_s), found = problem.rules.families, times, cuts_s.copy()
     for chip in range(len(cuts_s)):
@@ -161,7 +161,7 @@ def _one_by_one(problem: Problem, width: Width, times: tuple[Floats, Floats], cu
 def table_bounds(
     model: RankGraph,
     times: tuple[Floats, Floats],
-    problem: Problem,
+    problem: PlacementProblem,
     floors: Floats,
     cuts_s: Floats,
     deadline: Deadline = NEVER,

@@ -23,7 +23,7 @@ from phaze.placement.batch_end import collected_s
 from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of
 from phaze.placement.prepared_width import Width, starts_s
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import ORDERS
 from phaze.placement.shapes import experts_met
 from phaze.placement.stage_kernels import cut_bytes
@@ -37,13 +37,13 @@ Integers = NDArray[np.int64]
 Met = dict[tuple[tuple[int, ...], ...], tuple[int, Shape]]
 
 
-def most_replicas(problem: Problem, width: Width, stages: int) -> int:
+def most_replicas(problem: PlacementProblem, width: Width, stages: int) -> int:
     """The most replicas of a pipeline of so many stages, as many unsplit as there can be."""
     taken = int(width.fewest_devices(np.array([stages]))[0])
     return max(1, min(problem.microbatches, problem.devices // taken))
 
 
-def least_prices(task: ModelTask, problem: Problem, width: Width) -> Floats:
+def least_prices(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
     """By level, the transfer of the smallest cut; nothing where edges arrive inside stages."""
     if problem.rules.stage != "layers":
         return np.zeros(len(problem.cluster.levels))
@@ -80,7 +80,7 @@ class Ends:
     waits_s: Floats
 
 
-def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> ShapeDegrees:
+def _degrees(problem: PlacementProblem, width: Width, stages: int, met: Met) -> ShapeDegrees:
     tensor, found = width.graph.width, []
     most = most_replicas(problem, width, stages)
     several = stages > 1 and len(problem.cluster.levels) > 1
@@ -104,7 +104,7 @@ def _degrees(problem: Problem, width: Width, stages: int, met: Met) -> ShapeDegr
     return ShapeDegrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
 
 
-def all_degrees(problem: Problem, width: Width) -> tuple[tuple[ShapeDegrees, ...], Met]:
+def all_degrees(problem: PlacementProblem, width: Width) -> tuple[tuple[ShapeDegrees, ...], Met]:
     """The degrees of every depth, from 1 on, and the replicas by level that they have; on any bandwidth."""
     met = Met()
     return tuple(_degrees(problem, width, stages, met) for stages in range(1, width.depth + 1)), met
@@ -128,7 +128,7 @@ class ShapeRows:
 
 
 def _ends(
-    task: ModelTask, problem: Problem, width: Width, met: Met, sizes_bytes: Floats, mixed: StageSizes | None
+    task: ModelTask, problem: PlacementProblem, width: Width, met: Met, sizes_bytes: Floats, mixed: StageSizes | None
 ) -> Ends:
     """``mixed``: the sizes of stages where some parameters are experts. Of stages of at least so many bytes the least
     end counts, as experts may be reduced over fewer ranks than other parameters."""
@@ -149,7 +149,7 @@ def _ends(
 
 def shape_rows_of(
     task: ModelTask,
-    problem: Problem,
+    problem: PlacementProblem,
     width: Width,
     known: tuple[tuple[ShapeDegrees, ...], Met],
     zeros: Sequence[int],
@@ -166,12 +166,12 @@ def shape_rows_of(
     return ShapeRows(degrees, moved_s, sizes_bytes, at_zeros, stepped)
 
 
-def paced_transfers(problem: Problem, family: Family) -> int:
+def paced_transfers(problem: PlacementProblem, family: Family) -> int:
     """How often a boundary is surely crossed at the pace of a pipeline, a pass: not at all behind other chunks."""
     return 0 if problem.rules.overlaps(family) else family.chunks
 
 
-def chunk_seconds(problem: Problem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:
+def chunk_seconds(problem: PlacementProblem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:
     """What the chunks of a family add to the pace at a boundary, a pass, and at each end of a pipeline whose boundaries
     cross these ``levels`` [patterns, boundaries]: at least their starts where transfers are overlapped."""
     start_s = starts_s(problem, family)

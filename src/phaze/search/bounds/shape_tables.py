@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from phaze.pipeline.family import Family
 from phaze.placement.cut_sets import is_chain
 from phaze.placement.prepared_width import Width, in_flight_of, inside, prepared, room_of, stages_of, whole_blocks
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
 from phaze.search.bounds import shape_rows
@@ -93,7 +93,7 @@ class ShapeTerms:
 
     task: ModelTask
     graph: RankGraph
-    problem: Problem
+    problem: PlacementProblem
     width: Width
     table: StageTable
     rows: ShapeRows
@@ -242,7 +242,7 @@ def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
     return Shapes(start, laps, sums, moves_s, move_s, waits_s, again, pattern.astype(np.int64), *by_class)
 
 
-def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
+def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integers:
     """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs the least memory."""
     depth, known = width.depth, dict[tuple[int, int], Integers]()
     found, family = np.full(depth + 1, -1, np.int64), problem.rules.families[0]
@@ -261,7 +261,7 @@ def _fewest(problem: Problem, width: Width, table: StageTable) -> Integers:
     return found
 
 
-def _tied(task: ModelTask, problem: Problem, width: Width) -> Floats:
+def _tied(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
     """Y of a chain whose tied layers lie at its two ends, by the outermost level that its boundaries cross; else
     nothing."""
     layers, extras = problem.graph(width.graph.width)
@@ -273,7 +273,7 @@ def _tied(task: ModelTask, problem: Problem, width: Width) -> Floats:
     return np.array([float(task.prices.all_reduce_s(group, size)[0]) for group in groups])
 
 
-def _repeated(graph: RankGraph, problem: Problem) -> Floats:
+def _repeated(graph: RankGraph, problem: PlacementProblem) -> Floats:
     """1 for kinds of layers that are computed again in a stage that recomputes, else 0."""
     again = 1 if problem.rules.plain_layers else 2
     return np.array([float(graph.calls.count(kind) >= again) for kind in range(len(graph.layers))])

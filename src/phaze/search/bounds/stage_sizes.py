@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.placement.prepared_width import Width
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.stage_kernels import StageTable
 from phaze.search.rank_graph import RankGraph
 
@@ -28,7 +28,7 @@ class StageSizes:
         found = least[np.searchsorted(self.parameter_bytes, sizes_bytes * (1 - 1e-12))]
         return np.where(np.isinf(found), 0.0, found)
 
-    def stepped_bytes(self, problem: Problem, width: Width) -> Floats:
+    def stepped_bytes(self, problem: PlacementProblem, width: Width) -> Floats:
         """Bytes of parameters that a rank updates under ZeRO with one replica, by pair: of d replicas 1 / d of it."""
         dense, ranks = self.parameter_bytes - self.expert_bytes, problem.sharing.group / width.graph.width
         return dense / problem.sharing.context + self.expert_bytes * ranks
@@ -40,7 +40,7 @@ def stage_sizes(table: StageTable) -> StageSizes:
     return StageSizes(pairs[:, 0].copy(), pairs[:, 1].copy())
 
 
-def reached_bytes(graph: RankGraph, problem: Problem, width: Width) -> Floats:
+def reached_bytes(graph: RankGraph, problem: PlacementProblem, width: Width) -> Floats:
     """w_S by depth S, 0 at 0: parameter bytes that some stage has at the least."""
     _, extras = problem.graph(width.graph.width)
     free = {graph.calls[layer.id] for layer in width.graph.layers}

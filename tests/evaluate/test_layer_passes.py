@@ -7,12 +7,10 @@ import pytest
 
 from phaze.cost.chip_set import ChipSet, chip_set
 from phaze.cost.collective import collective, kind_named
-from phaze.cost.plain_softmax import launches, plain_softmaxes
 from phaze.cost.table import cost_table, cost_works
+from phaze.cost.unfused_softmax import launches, plain_softmaxes
 from phaze.cost.work import works_of
-from phaze.evaluate.halves import input_gradients, split_backward
-from phaze.evaluate.layer_table import LayerTable, layer_table
-from phaze.evaluate.layer_times import (
+from phaze.evaluate.layer_passes import (
     RuledLayer,
     keeping_of,
     rule_of,
@@ -20,11 +18,13 @@ from phaze.evaluate.layer_times import (
     run_layer,
     run_passes,
 )
+from phaze.evaluate.layer_table import LayerTable, layer_table
 from phaze.evaluate.layers import Setting, layer_costs
 from phaze.evaluate.overlap import companions, needed_again
 from phaze.evaluate.pass_builder import PassBuilder, ruled_pass
-from phaze.evaluate.pass_units import in_pieces, in_ring
 from phaze.evaluate.ruled_pass import work_times
+from phaze.evaluate.schedule_operators import in_pieces, in_ring
+from phaze.evaluate.split_backward import input_gradients, split_backward
 from phaze.graph.fuse import fuse_graph, fuse_layer
 from phaze.graph.ir import Access, Layer, Model, OperatorGraph
 from phaze.graph.saved.modes import Modes, offered

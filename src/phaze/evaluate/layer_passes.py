@@ -14,12 +14,12 @@ from phaze.cost.grouped import with_grouped
 from phaze.cost.low_precision import low_precision
 from phaze.cost.memory import sent_bytes
 from phaze.cost.offload import exposed_copies_s
-from phaze.cost.plain_softmax import plain_softmaxes
+from phaze.cost.unfused_softmax import plain_softmaxes
 from phaze.cost.wide_precision import wide_layer
-from phaze.evaluate.halves import split_backward
 from phaze.evaluate.overlap import needed_again
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.split_backward import split_backward
 from phaze.graph.ir import Layer, Model, OperatorGraph
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered

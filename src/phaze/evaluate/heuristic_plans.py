@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable
 from math import inf
 
 from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
-from phaze.evaluate.plan import Candidate, Request, choices
-from phaze.evaluate.plan_order import Planned, passes_bound, problem_of
+from phaze.evaluate.plan import Candidate, PlanRequest, choices
+from phaze.evaluate.plan_order import PlannedChoice, passes_bound, problem_of
 from phaze.graph.ir import Model
 from phaze.placement.plan import Plan
-from phaze.placement.problem import Problem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import needed_zeros
 
 # The plan of a problem, or None if there is none; slower than so many seconds it need not be found.
-Split = Callable[[Problem, Model, float], Plan | None]
+Split = Callable[[PlacementProblem, Model, float], Plan | None]
 
 
-def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, Candidate | None]:
+def heuristic_plans(request: PlanRequest, planned: PlannedChoice) -> tuple[Candidate | None, Candidate | None]:
     """The rule of thumb and the experts' split, each at the best choice that it allows; None if none fits."""
     width, prices, split = usual_width(request.widths, request.setting.cluster), planned.prices, request.experts
     thumb = _fastest(
@@ -35,7 +35,9 @@ def usual_plans(request: Request, planned: Planned) -> tuple[Candidate | None, C
     )
 
 
-def _fastest(request: Request, planned: Planned, widths: Iterable[int | None], cut: Split) -> Candidate | None:
+def _fastest(
+    request: PlanRequest, planned: PlannedChoice, widths: Iterable[int | None], cut: Split
+) -> Candidate | None:
     costed, zeros = planned.costed, needed_zeros((request.job.zero, *request.zeros))
     models = [(choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths]
     bounds = [passes_bound(request, model, costed) for _, model in models]

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.cost.plain_softmax import KERNELS, launches, plain_softmaxes, uncovered
+from phaze.cost.unfused_softmax import KERNELS, launches, plain_softmaxes, uncovered
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import job_of
 from phaze.graph.ir import Layer, Operator
-from phaze.graph.sources import Request, load
+from phaze.graph.sources import ModelRequest, load
 from phaze.graph.supply.point import Rank
 from phaze.hardware.library import load_stack
 
 
 def layer_of(tensor: int, microbatch: int) -> Layer:
     """The block of a model of 16 heads."""
-    model = load(Request("bert-large", rank=Rank(tensor, microbatch, 128, "eager")))
+    model = load(ModelRequest("bert-large", rank=Rank(tensor, microbatch, 128, "eager")))
     return model.layers[max(range(len(model.layers)), key=model.count)]
 
 

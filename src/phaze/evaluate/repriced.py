@@ -12,7 +12,7 @@ from typing import Any
 from phaze.evaluate.answer import PlanFacts, plan_document
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.job_file import reopened
-from phaze.evaluate.layer_times import keeping_of
+from phaze.evaluate.layer_passes import keeping_of
 from phaze.evaluate.prices import LevelPrices
 from phaze.pipeline.families import named_family
 from phaze.placement.job import PlacementJob

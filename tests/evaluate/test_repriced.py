@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from phaze.evaluate.restated import restated
+from phaze.evaluate.repriced import restated
 
 ANSWER = Path(__file__).parent.parent / "golden" / "answers" / "plan-interleaved" / "answer.json"
 
