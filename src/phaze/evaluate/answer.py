@@ -86,7 +86,6 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
     shape = Shape(plan.tensor, len(plan.stages), plan.data, plan.order)
     found = {
         **document,
-        "rules": "cluster",
         **({"context_way": model.context_way} if model.context > 1 else {}),
         "microbatch": model.microbatch,
         "sequence_parallel": model.sequence_parallel,
@@ -241,4 +240,4 @@ def _sensitivity(request: PlanRequest, planned: PlannedChoice) -> dict[str, Any]
 def shortage_document(shortage: Shortage, setting: Setting) -> dict[str, Any]:
     """The document when nothing fits."""
     where = cluster_document(setting.cluster, setting.chip)
-    return {**document_of(shortage), "rules": "cluster", "cluster": where}
+    return {**document_of(shortage), "cluster": where}

@@ -155,4 +155,5 @@ def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
             lambda zero: any(something_fits(problem.at_zero(zero)) for problem in problems),
         ),
     )
-    return Shortage(plan, problems[0].available_bytes, request.job.devices, levers, "cluster", request.job.headroom)
+    first = problems[0]
+    return Shortage(plan, first.available_bytes, request.job.devices, levers, first.rules.name, request.job.headroom)
