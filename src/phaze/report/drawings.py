@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # sections are known to every command, and help needs no numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
 Colour = Literal[
     "tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad", "peak", "front", "ink", "room",
     "over", "forward", "backward", "weight", "sync",
@@ -178,7 +180,7 @@ class Column:
 
     name: str
     unit: str
-    values: Floats
+    values: "Floats"
     more: bool = False
     bound: bool = False
 
@@ -194,7 +196,7 @@ class Parameter:
 
     name: str
     values: tuple[str, ...]
-    which: Integers
+    which: "Integers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +206,13 @@ class DesignPlot:
     many others it is drawn for. The first ``limits`` columns can be limited."""
 
     columns: Sequence[Column]
-    names: Sequence[str] | Integers
+    names: "Sequence[str] | Integers"
     best: int
     file: str
     parameters: Sequence[Parameter] = ()
-    exact: NDArray[np.bool_] | None = None
+    exact: "NDArray[np.bool_] | None" = None
     decided_by: Parameter | None = None
-    stands_for: Integers | None = None
+    stands_for: "Integers | None" = None
     pinned: Sequence[int] = ()
     addresses: Sequence[str] = ()
     limits: int = 0

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.report.drawings import Column, Floats, Integers
+from phaze.report.drawings import Column
 from phaze.report.page.script_numbers import LEVELS, levels
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 MOST = 24_000
 """Points drawn one by one: 2 bytes for each figure of each, within the size of a page."""

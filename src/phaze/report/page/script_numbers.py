@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.report.drawings import BlockKind, Column, DesignPlot, Floats, Timeline
+from phaze.report.drawings import BlockKind, Column, DesignPlot, Timeline
+
+Floats = NDArray[np.float64]
 
 LEVELS = 65535
 """16 bits a coordinate: finer than any screen."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.report.drawings import Column, DesignPlot, Floats, Integers, Parameter
+from phaze.report.drawings import Column, DesignPlot, Parameter
 from phaze.report.page.plot_thinning import thinned
 from phaze.report.sections import Cell, Group, Pin, Table
 from phaze.search.chips import SpaceChips
@@ -20,6 +20,9 @@ from phaze.search.journal import PrunedChip
 from phaze.search.pruned import REASONS
 from phaze.search.task import SearchJob
 from phaze.units import Unit, show
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 NEAREST = 12
 """Near ties that the page lists."""

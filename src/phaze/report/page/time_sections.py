@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phaze.pipeline.families import FAMILIES
-from phaze.report.drawings import Bar, Bars, Block, BlockKind, Colour, Integers, Piece, Timeline
+from phaze.report.drawings import Bar, Bars, Block, BlockKind, Colour, Piece, Timeline
 from phaze.report.numbers import counted
 from phaze.report.sections import Notes, Section
 from phaze.report.view_model import Pipeline, Story
 from phaze.report.waterfall import Step
 from phaze.units import show
+
+Integers = NDArray[np.int64]
 
 MOST_EVENTS = 2400
 """Events of a timeline: the first and last microbatches show its shape."""
