@@ -19,7 +19,7 @@ from typing import Any
 from phaze.search.baseline import scale_for
 from phaze.search.engine_ray import RayEngine, session_of
 from phaze.search.evaluated import Evaluated
-from phaze.search.evaluation import ScheduleMemo
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.ray_worker import Worker
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.state import SearchState

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.layers import Setting, model_table
 from phaze.evaluate.pass_schedule import layer_passes, setting_of
 from phaze.graph.zoo import load_model
 from phaze.placement.answer import document_of
@@ -81,15 +81,18 @@ def profile_document(model: str, widths: tuple[int, ...], devices: int, microbat
     setting, tables = _setting(), {}
     for width in widths:
         trace = load_model(model, tensor=width, microbatch=1)
-        costs = layer_costs(trace, setting)
+        table = model_table(trace, setting)
         layers = [
             {
-                "id": at, "forward_s": costs[call.layer].forward_s, "backward_s": costs[call.layer].backward_s,
-                "parameter_bytes": 2.0 * costs[call.layer].parameters,
-                "activation_bytes": float(costs[call.layer].saved_bytes), "sharded": costs[call.layer].sharded,
+                "id": number,
+                "forward_s": float(table.forward_s[call.layer, 0]),
+                "backward_s": float(table.backward_s[call.layer, 0]),
+                "parameter_bytes": 2.0 * table.layers[call.layer].parameters,
+                "activation_bytes": float(table.layers[call.layer].saved_bytes),
+                "sharded": table.layers[call.layer].sharded,
             }
-            for at, call in enumerate(trace.calls)
-        ]  # fmt: skip
+            for number, call in enumerate(trace.calls)
+        ]
         edges = [{"from": edge.source, "to": edge.target, "bytes": float(edge.bytes)} for edge in trace.edges]
         tables[str(width)] = {"layers": layers, "edges": edges}
     link = setting.cluster.levels[0].bandwidth_bytes_per_s

@@ -52,7 +52,7 @@ class Band:
 
 
 def _space_of(job: SearchJob) -> Space:
-    if not job.space.of_clusters:
+    if not job.space.technology.sets_clock:
         raise SystemExit("robust: give a run of chips of clusters, whose process has constants")
     return job.space
 

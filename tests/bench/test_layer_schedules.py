@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.pass_builder import ruled_pass
-from phaze.evaluate.ruled_pass import RuledPass, Times, work_times
+from phaze.evaluate.lowered_pass import LoweredPass, Times, work_times
+from phaze.evaluate.pass_builder import lower_pass
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.zoo import entry_of, load_model
 from phaze.hardware.calibration import IDEAL
@@ -110,7 +110,7 @@ def _drawn_chips(count: int) -> ChipSet:
     return everything.taken(np.sort(np.random.default_rng(2024).choice(len(everything), count, replace=False)))
 
 
-def traced_passes(name: str, width: int) -> list[tuple[str, RuledPass]]:
+def traced_passes(name: str, width: int) -> list[tuple[str, LoweredPass]]:
     """Forward and backward of every layer of a model that stands in it more than once."""
     model, machine = load_model(name, width, 1), Machine(load_cluster("paper-flat"), load_stack("icml24"), "ideal")
     found = []
@@ -118,18 +118,18 @@ def traced_passes(name: str, width: int) -> list[tuple[str, RuledPass]]:
         if model.count(at) > 1:
             fused = fuse_layer(layer, machine.stack.fusion)
             found += [
-                (f"{layer.name} forward", ruled_pass(fused.forward, machine, RULE["icml24"])),
-                (f"{layer.name} backward", ruled_pass(fused.backward, machine, RULE["icml24"], backward=True)),
+                (f"{layer.name} forward", lower_pass(fused.forward, machine, RULE["icml24"])),
+                (f"{layer.name} backward", lower_pass(fused.backward, machine, RULE["icml24"], backward=True)),
             ]
     return found
 
 
-def times_on(one: RuledPass, chips: ChipSet) -> Times:
+def times_on(one: LoweredPass, chips: ChipSet) -> Times:
     """A pass on every chip."""
     return one.times(work_times(one.works, chips, IDEAL, one.rule), 0, chips)
 
 
-def problems_on(one: RuledPass, chips: ChipSet) -> list[tuple[str, ScheduleProblem]]:
+def problems_on(one: LoweredPass, chips: ChipSet) -> list[tuple[str, ScheduleProblem]]:
     """The scheduling problem of a pass on every chip."""
     times = times_on(one, chips)
     return [(str(chip), one.problem(times, chip)) for chip in range(len(chips))]

@@ -2,6 +2,7 @@
 
 import resource
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from phaze.placement.job import PlacementJob
 from phaze.placement.kernels import warm
 from phaze.placement.layers import LayerGraph
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
+from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.settings import stack_problem
 from phaze.placement.solve import fastest_plan
 from tests.placement.placement_cases import Published, published, unequal_chain
@@ -73,10 +74,15 @@ def _on_levels(
     recompute: RecomputeChoice,
     zero: int,
 ) -> PlacementProblem:
-    rows = [tuple(Extra(0.4 * la.activation_bytes, 0.1 * la.forward_s) for la in g.layers) for g in graphs]
+    placed = []
+    for graph in graphs:
+        layers = (
+            replace(la, selective_bytes=0.4 * la.activation_bytes, selective_s=0.1 * la.forward_s)
+            for la in graph.layers
+        )
+        placed.append(replace(graph, layers=tuple(layers)))
     machine = Machine(cluster, load_stack("megatron-2021"))
-    job = PlacementJob(machine, devices, microbatches, "bf16", "adam", zero, recompute)
-    placed = list(zip(graphs, rows, strict=True))
+    job = PlacementJob(machine, devices, microbatches, "adam", zero, recompute)
     return stack_problem(job, placed, (ONE_F_ONE_B,), microbatches, (80 * 2**30, 2e12))
 
 

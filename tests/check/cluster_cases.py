@@ -8,16 +8,16 @@ import numpy as np
 
 from phaze.check.job import Job, job_of
 from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode, Tie
+from phaze.cost.network_prices import NetworkPrices
 from phaze.documents import plain_value
-from phaze.evaluate.prices import LevelPrices
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.pipeline.names import PipelineFamily
 from phaze.placement.job import PlacementJob
-from phaze.placement.layers import PlacedLayer, layer_graph
+from phaze.placement.layers import PlacedLayer, RecomputeOption, layer_graph
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeOption
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.settings import families_of, stack_problem
 from phaze.placement.sharing import Sharing
 from phaze.values import replace
@@ -35,7 +35,7 @@ class Case:
     """One problem, twice."""
 
     problem: PlacementProblem
-    prices: LevelPrices
+    prices: NetworkPrices
     graph: PlanGraph
     job: Job
     times: LayerSeconds
@@ -75,7 +75,7 @@ def _cluster(rng: np.random.Generator) -> Cluster:
     return cluster_of("two", "", (fast, slow))
 
 
-def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[PlacedLayer], list[Extra], list[int], list[bool]]:
+def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[PlacedLayer], list[int], list[bool]]:
     blocks, before, after = int(rng.integers(1, 7)), int(rng.random() < 0.8), int(rng.integers(0, 2))
     kinds = [*[0] * before, *[1] * blocks, *[2] * after]
     if not chain:
@@ -85,56 +85,53 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[PlacedLayer], l
         kinds, block = [1, *kinds], [True, *block]
     at = [i for i, own in enumerate(block) if own]
     equal = at == list(range(at[0], at[-1] + 1))
-    found, extras, made = list[PlacedLayer](), list[Extra](), dict[int, tuple[PlacedLayer, Extra]]()
+    layers, made = list[PlacedLayer](), dict[int, PlacedLayer]()
     tied = {0, len(kinds) - 1} if rng.random() < 0.3 and len(kinds) > 1 else set[int]()
     for i, kind in enumerate(kinds):
         if kind not in made:
             made[kind] = _layer(rng, kind == 1, kind)
-        layer, extra = made[kind]
-        own = replace(extra, block=equal and kind == 1)
-        if i in tied:
-            own = replace(own, tied="w", tied_bytes=2.0)
-        found.append(replace(layer, id=i))
-        extras.append(own)
-    return found, extras, kinds, block
+        layer = replace(made[kind], id=i, block=equal and kind == 1)
+        layers.append(replace(layer, tied="w", tied_bytes=2.0) if i in tied else layer)
+    return layers, kinds, block
 
 
-def _layer(rng: np.random.Generator, again: bool, kind: int) -> tuple[PlacedLayer, Extra]:
+def _layer(rng: np.random.Generator, again: bool, kind: int) -> PlacedLayer:
     forward, saved = float(rng.integers(1, 30)), float(rng.integers(20, 80))
     backward, count = float(rng.integers(1, 50)), 4.0 * float(rng.integers(1, 20))
     experts = count * float(rng.choice([0.0, 0.5])) if again else 0.0
     layer = PlacedLayer(0, forward, backward, count, saved, False, experts, backward * float(rng.uniform(0, 0.8)))
     live, buffer = float(rng.choice([0, 30])), float(rng.choice([0, 12]))
+    layer = replace(layer, live_bytes=live, buffer_bytes=buffer, kind=kind)
     if not again:
         rest = (RecomputeOption("some", saved, 0.0, 0.0),)
-        return layer, Extra(saved, 0.0, 0.0, live_bytes=live, buffer_bytes=buffer, kind=kind, more=rest)
+        return replace(layer, selective_bytes=saved, full_s=0.0, more=rest)
     some, less = float(rng.integers(5, 20)), float(rng.integers(5, 20))
     kept = RecomputeOption("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
-    own = Extra(less, forward * float(rng.uniform(0, 1)), forward, live_bytes=live, buffer_bytes=buffer, kind=kind)
-    return layer, replace(own, more=(kept,))
+    selective_s = forward * float(rng.uniform(0, 1))
+    return replace(layer, selective_bytes=less, selective_s=selective_s, full_s=forward, more=(kept,))
 
 
-def _run_layer(layer: PlacedLayer, extra: Extra) -> LayerBytes:
+def _run_layer(layer: PlacedLayer) -> LayerBytes:
     saved = int(layer.activation_bytes)
-    more = extra.more[0]
+    more = layer.more[0]
     modes = (
         StatedMode(saved),
-        StatedMode(int(extra.selective_bytes or 0)),
+        StatedMode(int(layer.selective_bytes or 0)),
         StatedMode(int(more.bytes), int(more.live_bytes)),
         StatedMode(0),
     )
     return LayerBytes(
         modes,
         int(layer.parameter_bytes / 2),
-        int(extra.live_bytes),
-        extra.buffer_bytes,
+        int(layer.live_bytes),
+        layer.buffer_bytes,
         int(layer.expert_bytes / 2),
     )
 
 
 def case_of(rng: np.random.Generator, chain: bool) -> Case:
     """One random problem; ``chain``: equal blocks in a row."""
-    layers, extras, kinds, block = _layers(rng, chain)
+    layers, kinds, block = _layers(rng, chain)
     stack, cluster = _stack(rng), _cluster(rng)
     tensor, context = int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 1, 2]))
     width, expert = tensor * context, int(rng.choice([1, 1, 2]))
@@ -144,13 +141,13 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
         edges.append((0, len(layers) - 1, 8.0))
     devices, batch = int(rng.integers(min(width, cluster.devices), cluster.devices + 1)), int(rng.integers(1, 20))
     hbm, rate = float(rng.choice([400, 900, 2000, 1e6])), float(rng.choice([50.0, 500.0]))
-    placed = (layer_graph(width, layers, edges), tuple(extras))
+    placed = layer_graph(width, layers, edges)
     zero, headroom = int(rng.integers(0, 4)), float(rng.choice([0.0, 0.06]))
     recompute = str(rng.choice(["best", "best", *MODES]))
-    if sum(extra.block for extra in extras) < 2:
+    if sum(layer.block for layer in layers) < 2:
         stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
-    job = PlacementJob(Machine(cluster, stack), devices, batch, "bf16", "adam", zero, recompute, None, headroom, shard)
+    job = PlacementJob(Machine(cluster, stack), devices, batch, "adam", zero, recompute, None, headroom, shard)
     problem = stack_problem(job, [placed], families, batch, (hbm, rate), Sharing(context, expert, shard=shard))
     training: dict[str, Any] = {
         "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
@@ -161,22 +158,22 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     plain = json.loads(json.dumps(training))
     order = sorted(set(kinds))
     first = {kind: kinds.index(kind) for kind in order}
-    own = tuple(_run_layer(layers[first[kind]], extras[first[kind]]) for kind in order)
+    own = tuple(_run_layer(layers[first[kind]]) for kind in order)
     if expert == 1:
         own = tuple(replace(layer, experts=0) for layer in own)
     again = np.zeros((len(MODES), len(order), 1))
     for at, kind in enumerate(order):
-        extra = extras[first[kind]]
-        again[1:, at, 0] = extra.selective_s, extra.more[0].again_s, extra.full_s or 0.0
+        layer = layers[first[kind]]
+        again[1:, at, 0] = layer.selective_s, layer.more[0].again_s, layer.full_s or 0.0
     seconds = [
         np.array([[getattr(layers[first[kind]], name)] for kind in order]) for name in ("forward_s", "backward_s")
     ]
-    ties = [i for i, extra in enumerate(extras) if extra.tied]
+    ties = [i for i, layer in enumerate(layers) if layer.tied]
     graph = PlanGraph(
         tensor, 1, MODES, own, tuple(order.index(kind) for kind in kinds), tuple(block),
-        any(extra.block for extra in extras), tuple(edges), (Tie(tuple(ties), 1),) if ties else (),
+        any(layer.block for layer in layers), tuple(edges), (Tie(tuple(ties), 1),) if ties else (),
         context, expert,
     )  # fmt: skip
     weight = np.array([[layers[first[kind]].weight_s or 0.0] for kind in order])
     times = LayerSeconds(seconds[0], seconds[1], again, weight, True)
-    return Case(problem, LevelPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch)
+    return Case(problem, NetworkPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch)

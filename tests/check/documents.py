@@ -6,8 +6,8 @@ from typing import Any
 
 from phaze.check.printed import plan_faults
 from phaze.check.slots import schedule_faults
+from phaze.cost.network_prices import NetworkPrices
 from phaze.placement.answer import question_document
-from phaze.placement.prices import Prices
 from phaze.placement.problem import PlacementProblem
 from phaze.schedule.files import operators_document
 from phaze.schedule.problem import Schedule, ScheduleProblem
@@ -19,7 +19,7 @@ def plain(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def objections(problem: PlacementProblem, document: Mapping[str, Any], prices: Prices) -> list[str]:
+def objections(problem: PlacementProblem, document: Mapping[str, Any], prices: NetworkPrices) -> list[str]:
     """What is wrong with the document of a plan."""
     return plan_faults(plain(question_document(problem, prices)), plain(document))
 

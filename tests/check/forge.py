@@ -11,8 +11,8 @@ import pytest
 from phaze.documents import digest, dumps
 from phaze.search.baseline import scale_for
 from phaze.search.chips import enumerate_space
-from phaze.search.evaluation import ScheduleMemo
-from phaze.search.plain_path import Plain, plain_of
+from phaze.search.exact_layers import ScheduleMemo
+from phaze.search.reference_path import Plain, plain_of
 from phaze.search.result import answer_view
 from phaze.search.task import Configuration
 from phaze.search.witness import chip_of, model_witness

@@ -16,17 +16,18 @@ from phaze.check.plan_classes import GraphParts, PlanSpace
 from phaze.check.reading import NotCoveredError
 from phaze.check.row_costs import Chipwise
 from phaze.cost import mapping
-from phaze.cost.accumulation import added_inside
 from phaze.cost.collective import collective
+from phaze.cost.network_prices import NetworkPrices
 from phaze.cost.products import TensorParts, part_rows, parts_from, sweep_products
 from phaze.documents import plain_value
-from phaze.evaluate.layer_passes import keeping_of
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.lowered_layer import keeping_of
 from phaze.graph import store
+from phaze.graph.rewrites.accumulation import added_inside
 from phaze.graph.saved import modes
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.sources import ModelRequest, load
 from phaze.graph.supply.point import Rank
+from phaze.hardware import chip_parts
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.solve import fastest_plan
@@ -55,7 +56,11 @@ def _parts(rows: np.ndarray) -> TensorParts:
              "global_bytes", "global_bytes_per_s", "hbm_bytes_per_s")  # fmt: skip
     columns = dict(zip(names, rows.T, strict=True))
     feed = 2.0 * columns["rows"] + 6.0 * columns["columns"]
-    fixed = {"clock_hz": 1.0, "sustained_share": mapping.SUSTAINED_SHARE, "latency_cycles": mapping.LATENCY_CYCLES}
+    fixed = {
+        "clock_hz": 1.0,
+        "sustained_share": chip_parts.SUSTAINED_SHARE,
+        "latency_cycles": chip_parts.LATENCY_CYCLES,
+    }
     return parts_from(part_rows(**columns, **fixed, buffer_bytes_per_s=feed, multicast=columns["fan_out"]))
 
 
@@ -87,7 +92,7 @@ def test_collectives_take_what_phaze_says(name: str, count: int) -> None:
     rng, cluster = np.random.default_rng(6), load_cluster(name)
     table = json.loads(json.dumps(plain_value(cluster)))
     for basis in BASES:
-        own, prices = network.network_of(table, basis), LevelPrices(cluster, basis)
+        own, prices = network.network_of(table, basis), NetworkPrices(cluster, basis)
         for _ in range(count):
             sizes = 10.0 ** rng.uniform(2, 10, 5)
             members = tuple(int(rng.integers(1, level.size + 1)) for level in cluster.levels)

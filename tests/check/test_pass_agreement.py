@@ -16,9 +16,9 @@ from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.check.softmaxes import with_plain_softmaxes
 from phaze.documents import plain_value
-from phaze.evaluate.layer_passes import run_passes
+from phaze.evaluate.lowered_layer import run_passes
+from phaze.evaluate.lowered_pass import LoweredPass, Times
 from phaze.evaluate.pass_builder import PassBuilder
-from phaze.evaluate.ruled_pass import RuledPass, Times
 from phaze.graph import store
 from phaze.graph.sources import ModelRequest, load
 from phaze.graph.supply.point import Rank
@@ -46,7 +46,7 @@ def _machine(stack: Stack) -> Machine:
     return Machine(load_cluster("dgx-h100"), stack, "datasheet", True)
 
 
-def _both(request: ModelRequest, stack: Stack, rule: Rules) -> list[tuple[RuledPass, TimedPass]]:
+def _both(request: ModelRequest, stack: Stack, rule: Rules) -> list[tuple[LoweredPass, TimedPass]]:
     """The two passes of the layer that is called most, as phaze runs them and as the checker does."""
     model, machine = load(request), _machine(replace(stack, schedule=rule, hides_tensor_collectives=False))
     at = max(range(len(model.layers)), key=model.count)
@@ -86,7 +86,7 @@ def test_passes_take_what_phaze_says(rule: Rules, count: int) -> None:
     assert seen >= 0.9 * count
 
 
-def _scheduled(theirs: RuledPass, mine: TimedPass, times: Times, spread: Any, waits: Any, chip: int) -> None:
+def _scheduled(theirs: LoweredPass, mine: TimedPass, times: Times, spread: Any, waits: Any, chip: int) -> None:
     """A schedule that phaze finds is one, and one that starts too early is none."""
     found, one = theirs.schedule(times, chip), spread[:, [chip]]
     starts = [slot.start_s for slot in found.slots]

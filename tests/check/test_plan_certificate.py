@@ -10,7 +10,7 @@ import pytest
 from phaze.check.verdict import check
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
-from phaze.evaluate.prices import KnownPrices, LevelPrices
+from phaze.cost.network_prices import NetworkPrices
 from tests.check.conftest import JOB, planned
 from tests.check.forge import Papers, every_day
 from tests.check.plan_forgeries import PLAN_NOT_KNOWN, PLAN_REFUSED
@@ -102,8 +102,7 @@ def test_a_plan_of_two_sites_that_sends_for_nothing_is_refused(tmp_path: Path, m
     asked += ["--tensor", "1", "--microbatch", "1", "--certificate"]
     true, free = tmp_path / "true", tmp_path / "free"
     assert exit_code_of(app, [*asked, str(true)]) == 0 and check(true).holds
-    for prices in (LevelPrices, KnownPrices):
-        monkeypatch.setattr(prices, "transfer_s", lambda self, level, sizes: 0.0 * sizes)
+    monkeypatch.setattr(NetworkPrices, "transfer_s", lambda self, level, sizes: 0.0 * sizes)
     assert exit_code_of(app, [*asked, str(free)]) == 1, "the plan is refused before it is printed"
     monkeypatch.setattr("phaze.placement.answer.plan_faults", lambda question, document: [])
     assert exit_code_of(app, [*asked, str(free)]) == 0

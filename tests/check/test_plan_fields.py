@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.placement.answer import document_of, place
 from phaze.placement.pipeline import fits
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import PlacementProblem
 from tests.check.documents import objections
 from tests.placement.brute_force import every_family_plan
@@ -37,7 +37,7 @@ PROBLEMS: dict[str, PlacementProblem] = {
 
 
 def objected(problem: PlacementProblem, document: dict[str, Any]) -> list[str]:
-    return objections(problem, document, RingPrices(problem.cluster))
+    return objections(problem, document, NetworkPrices(problem.cluster))
 
 
 def good(name: str) -> tuple[PlacementProblem, dict[str, Any]]:
@@ -81,8 +81,8 @@ def _says_the_same(problem: PlacementProblem, document: dict[str, Any], path: tu
     if path[-1] != "recompute" or {_at(document, path), wrong} != {"none", "selective"}:
         return False
     stages, (_, at, _) = document["stages"], path
-    graph, extras = problem.graph(document["tensor"] * problem.sharing.context)
-    plain = {layer.id for layer, extra in zip(graph.layers, extras, strict=True) if extra.selective_bytes is None}
+    graph = problem.graph(document["tensor"] * problem.sharing.context)
+    plain = {layer.id for layer in graph.layers if layer.selective_bytes is None}
     return wrong in problem.modes(last=at == len(stages) - 1) and plain >= set(stages[at]["layers"])
 
 

@@ -12,18 +12,19 @@ import pytest
 
 from phaze.check import events
 from phaze.cost.memory import ParameterState
+from phaze.cost.network_prices import NetworkPrices
 from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.pipeline.families import GPIPE, ONE_F_ONE_B, interleaved
 from phaze.placement.answer import document_of
 from phaze.placement.layers import LayerEdge, LayerGraph, PlacedLayer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
-from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.structure import StageCut
 from tests.check.documents import objections
+from tests.placement.placement_cases import with_layers
 
 Document = dict[str, Any]
 Change = Callable[[Document], None]
@@ -43,7 +44,6 @@ CLUSTER = PlacementProblem(
     state=ParameterState(2.0, 2.0, 12.0),
     cluster=cluster_of("made", "made", LEVELS),
     graphs=(CHAIN,),
-    extras=((Extra(),) * 4,),
     hbm_bytes_per_s=20.0,
     optimizer_traffic_bytes=30.0,
     reserve_bytes=5.0,
@@ -51,16 +51,16 @@ CLUSTER = PlacementProblem(
 CHUNKS = replace(
     CLUSTER,
     rules=Rules("cluster", (ONE_F_ONE_B, interleaved(2)), piece_start_s=0.5),
-    extras=((Extra(block=True),) * 4,),
+    graphs=(replace(CHAIN, layers=tuple(replace(layer, block=True) for layer in LAYERS)),),
     microbatches=8,
 )
 ALL_AHEAD = replace(CLUSTER, rules=Rules("cluster", (GPIPE,)))
-PRICES = RingPrices(CLUSTER.cluster)
+PRICES = NetworkPrices(CLUSTER.cluster)
 PROBLEMS = {"icml24": FLAT, "cluster": CLUSTER, "chunks": CHUNKS, "gpipe": ALL_AHEAD}
 
 
-def _prices(problem: PlacementProblem) -> RingPrices:
-    return RingPrices(problem.cluster)
+def _prices(problem: PlacementProblem) -> NetworkPrices:
+    return NetworkPrices(problem.cluster)
 
 
 def _document(problem: PlacementProblem) -> Document:
@@ -189,7 +189,7 @@ def test_uneven_chunks_may_be_given_but_not_proved() -> None:
 
 
 def test_a_stage_without_blocks_cannot_be_proved_to_have_chunks() -> None:
-    problem = replace(CHUNKS, extras=((Extra(block=True),) * 2 + (Extra(),) * 2,))
+    problem = with_layers(CHUNKS, lambda layer, _: replace(layer, block=layer.id < 2))
     plan = price(problem, Shape(1, 2, 2, "pipeline", 2), [StageCut((0, 1), "none"), StageCut((2, 3), "none")], PRICES)
     document = {**document_of(plan), "lower_bound_s": plan.batch_s}
     found = objections(problem, document, PRICES)
@@ -239,8 +239,9 @@ def test_replicas_that_lie_elsewhere_are_refused_by_their_seconds() -> None:
 
 
 def test_a_tie_that_costs_nothing_is_refused_by_its_seconds() -> None:
-    ends = Extra(tied="word", tied_bytes=8.0)
-    tied = replace(CLUSTER, extras=((ends, Extra(), Extra(), ends),))
+    tied = with_layers(
+        CLUSTER, lambda layer, _: replace(layer, tied="word", tied_bytes=8.0) if layer.id in (0, 3) else layer
+    )
     true = _document(tied)
     tied_s = true["breakdown"]["tied_s"]
     assert tied_s > 0

@@ -59,12 +59,12 @@ PLAN = 'schema = "phaze.tensor-plan/1"\nsequence_parallel = true\ntokens_first =
 def _start(self: Tracer, facts: Facts | None = None) -> Mapping[str, Any]:
     from phaze.graph.torch.worker import Bench
 
-    if "bench" not in self.opened:
+    if "bench" not in self.answer:
         bench = Bench()
-        self.opened = {"bench": bench}
+        self.answer = {"bench": bench}
         known = None if facts is None else facts.document()
-        self.opened = {**self.ask({"open": self.model, "facts": known}, self.limit_s), "bench": bench}
-    return self.opened
+        self.answer = {**self.ask({"open": self.model, "facts": known}, self.limit_s), "bench": bench}
+    return self.answer
 
 
 def _text_of(model: str) -> bytes:
@@ -80,7 +80,7 @@ def _asking(known: dict[str, str]) -> Callable[[Tracer, Mapping[str, Any] | None
     def ask(self: Tracer, request: Mapping[str, Any] | None, limit_s: float) -> Mapping[str, Any]:
         from phaze.graph.torch.worker import answer
 
-        bench, key = self.opened["bench"], f"{json.dumps(request)} {_text_of(self.model)!r}"
+        bench, key = self.answer["bench"], f"{json.dumps(request)} {_text_of(self.model)!r}"
         with turn:
             if key not in known:
                 if bench.source is None and "open" not in (request or {}):

@@ -83,9 +83,9 @@ def test_a_cached_model_that_cannot_be_one_is_traced_anew(change: dict[str, Any]
     kept, place = GraphCache(tmp_path), str(tmp_path / "own.py:build")
     (tmp_path / "own.py").write_text("")
     kept.remember(place, Facts(place, 16, 32, False, (1, 2)), [str(tmp_path / "own.py")])
-    assert kept.known(place) is not None
+    assert kept.cached_model(place) is not None
     (path,) = (tmp_path / "models").iterdir()
     good = json.loads(path.read_text(encoding="utf-8"))
     changed = {key: {**good[key], **value} if isinstance(value, dict) else value for key, value in change.items()}
     path.write_text(json.dumps({**good, **changed}), encoding="utf-8")
-    assert kept.known(place) is None
+    assert kept.cached_model(place) is None

@@ -30,7 +30,7 @@ FORWARD_S, BACKWARD_S = 7.7e-3, 11.9e-3
 
 def on_clusters(works: Sequence[Work], chips: ChipColumns, clock_hz: Floats, constants: Constants) -> Column:
     none = np.zeros(len(chips))
-    return cost_works(works, ChipSet(chips, clock_hz, none, none, of_clusters=True), constants)
+    return cost_works(works, ChipSet(chips, clock_hz, none, none), constants)
 
 
 def test_a_work_of_products_takes_their_cycles_at_the_clock_held() -> None:

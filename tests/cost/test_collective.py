@@ -125,9 +125,10 @@ def test_pieces_cost_most_in_the_middle() -> None:
 
 def test_across_nodes_the_members_of_a_node_share_the_work() -> None:
     selene = load_cluster("selene")
-    assert {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, selene)} == {"ring", "tree"}
-    free = replace(selene, library="any")
-    assert {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, free)} == {"ring", "tree", "hierarchical"}
+    nccl = {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, selene)}
+    every = {way.way.split()[0] for way in ways("all_reduce", 2**30, 64, replace(selene, library="any"))}
+    assert nccl == {"ring", "tree"}
+    assert every >= {"ring", "tree", "hierarchical"}
     eight_wide = collective("all_reduce", 2**30, 64, selene).time_s
     one_wide = replace(selene, devices=384, levels=(replace(selene.levels[1], size=384),))
     assert collective("all_reduce", 2**30, 8, one_wide).time_s > 4 * eight_wide

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from phaze.cost import gemm
 from phaze.cost.gemm import best
-from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE, Product, TensorPart, product
+from phaze.cost.mapping import NEVER, Product, TensorPart, product
 from phaze.cost.products import map_product, parts_of, sweep_products
 from phaze.errors import InputError
+from phaze.hardware.chip_parts import LATENCY_CYCLES, SUSTAINED_SHARE
 
 TPU = TensorPart(8, 128, 128, 2.0**18, 1024 * 1.05e9, 1.05e9, 2.0**27, 4096 * 1.05e9, 1.2e12)
 

@@ -33,7 +33,7 @@ def opened() -> tuple[Space, SpaceChips]:
 
 def set_of(found: SpaceChips, index: NDArray[np.int64]) -> ChipSet:
     """Chips of a space at the clocks that they hold."""
-    return ChipSet(found.chips, found.held_hz, found.area_mm2, found.area_mm2, of_clusters=True).taken(index)
+    return ChipSet(found.chips, found.held_hz, found.area_mm2, found.area_mm2).taken(index)
 
 
 def spaced(found: SpaceChips, count: int) -> NDArray[np.int64]:
@@ -114,7 +114,7 @@ def test_arrays_that_share_operands_spend_less_at_their_edges() -> None:
 def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str) -> None:
     chip, p = load_chip(name), product(2, 1024, 640, 512)
     chips = chip_set([chip, chip])
-    assert chips.of_clusters and chip.process is not None
+    assert chip.process is not None
     one = product_energy(p, map_product(p, part_at(chip, chip.clock_hz)), chip)
     many = energies(cost_works([Work("tensor", (p,))], chips, IDEAL), 0, chips, chip.process)
     assert many.tensor_arrays == pytest.approx([one.arrays] * 2)

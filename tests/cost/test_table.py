@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.accuracy import block_works
-from phaze.cost.chip_set import chip_set, cores_of
+from phaze.cost.chip_set import ChipSet, chip_set
 from phaze.cost.energy import energies, layer_power
 from phaze.cost.mapping import NEVER, product
 from phaze.cost.memory import held_bytes, state_of
@@ -129,21 +129,23 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
     starved: tuple[dict[str, float], ...] = (
         {},
         {"hbm_bytes_per_s": 5e10},
-        {"global_bytes_per_s": 1e11},
-        {"operand_bytes_per_s": 1e9},
-        {"register_bytes_per_s": 1e9},
+        {"width": 100.0},
+        {"operand_bytes_per_cycle": 1.0},
+        {"register_bytes_per_cycle": 1.0},
     )
     counted = (
-        "clusters", "rows", "columns", "vectors", "lanes", "operand_bytes", "operand_bytes_per_s", "register_bytes",
-        "register_bytes_per_s", "global_bytes", "global_bytes_per_s", "hbm_bytes_per_s", "clock_hz",
+        "clusters", "rows", "columns", "vectors", "lanes", "operand_bytes", "operand_bytes_per_cycle", "register_bytes",
+        "register_bytes_per_cycle", "global_bytes", "width", "hbm_bytes_per_s", "clock_hz",
     )  # fmt: skip
+    none = np.zeros(1)
     for field in counted:
         changed = False
         for rates in starved:
             starving: dict[str, Any] = {name: np.array([rate]) for name, rate in rates.items()}
             before = replace(base, **starving)
             after = replace(before, **{field: getattr(before, field) * 2})
-            a, b = (cost_works(works, cores_of(chips), IDEAL).times_s() for chips in (before, after))
+            sets = (ChipSet(chips, chips.clock_hz, none, none) for chips in (before, after))
+            a, b = (cost_works(works, chips, IDEAL).times_s() for chips in sets)
             changed = changed or bool((a != b).any())
         assert changed, field
 

@@ -7,7 +7,6 @@ from itertools import product
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.plan import Candidate, PlanRequest, problem_at
 from phaze.evaluate.plan_order import PlannedChoice, ranks_of, unbeaten
-from phaze.evaluate.prices import KnownPrices
 from phaze.pipeline.family import Family
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_at, fastest_plan
@@ -41,6 +40,4 @@ def every_choice(request: PlanRequest) -> list[Candidate]:
 
 def as_planned(request: PlanRequest, found: Sequence[Candidate]) -> PlannedChoice:
     """Candidates as an order of plans gives them."""
-    return PlannedChoice(
-        tuple(found), len(found), len(found), CostedLayers(request.setting), KnownPrices(request.prices)
-    )
+    return PlannedChoice(tuple(found), len(found), len(found), CostedLayers(request.setting), request.prices)

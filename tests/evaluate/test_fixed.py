@@ -14,9 +14,10 @@ from phaze.errors import InputError, PhazeError
 from phaze.evaluate.answer import fixed_document
 from phaze.evaluate.fixed import balanced_cuts, even_cuts, fixed_plan
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layers import Setting, layer_costs, pass_cost
-from phaze.evaluate.overlap import companions, needed_again
+from phaze.evaluate.layers import Setting, model_table, pass_cost
+from phaze.evaluate.overlap import companions
 from phaze.evaluate.run_file import job_of
+from phaze.graph.recompute import needed_again
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.values import replace
@@ -167,9 +168,9 @@ def test_more_bandwidth_and_clock_never_slow_a_layer() -> None:
     model = load_family("gpt", SMALL, tensor=2, microbatch=2)
     slow = Setting(load_chip("a100-40gb"), load_cluster("selene"), load_stack("megatron-2021"))
     fast = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-2021"))
-    for before, after in zip(layer_costs(model, slow), layer_costs(model, fast), strict=True):
-        assert after.forward_s <= before.forward_s
-        assert after.backward_s <= before.backward_s
+    before, after = model_table(model, slow), model_table(model, fast)
+    assert (after.forward_s <= before.forward_s).all()
+    assert (after.backward_s <= before.backward_s).all()
 
 
 def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
@@ -182,9 +183,9 @@ def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
     share = setting.stack.software_share
     hiding = Setting(setting.chip, setting.cluster, replace(load_stack("megatron-2022"), software_share=share))
     kind = model.layers.index(block)
-    hidden, shown = layer_costs(model, hiding)[kind], layer_costs(model, setting)[kind]
-    assert hidden.backward_s < shown.backward_s
-    assert hidden.forward_s == shown.forward_s
+    hidden, shown = model_table(model, hiding), model_table(model, setting)
+    assert hidden.backward_s[kind] < shown.backward_s[kind]
+    assert hidden.forward_s[kind] == shown.forward_s[kind]
 
 
 def test_collectives_cut_into_pieces_hide_behind_their_neighbours_all_but_one_piece() -> None:
@@ -221,15 +222,16 @@ def test_balanced_stages_hold_every_layer_and_beat_even_ones_beside_a_large_voca
     sizes = {**SMALL, "layers": 16, "vocabulary": 131072, "mlp": 4096}
     model = load_family("llama", sizes, tensor=1, microbatch=1)
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("nanotron"))
-    costs = layer_costs(model, setting)
-    times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
+    table = model_table(model, setting)
+    passes_s = (table.forward_s + table.backward_s)[:, 0]
+    times = [float(passes_s[call.layer]) for call in model.calls]
     for stages in range(1, 9):
-        cuts = balanced_cuts(model, costs, stages, "none")
+        cuts = balanced_cuts(model, table, stages, "none")
         assert len(cuts) == stages
         assert all(cut.layers for cut in cuts)
         assert [layer for cut in cuts for layer in cut.layers] == list(range(len(model.calls)))
     worst = [
         max(sum(times[i] for i in cut.layers) for cut in cuts)
-        for cuts in (balanced_cuts(model, costs, 4, "none"), even_cuts(model, 4, "none"))
+        for cuts in (balanced_cuts(model, table, 4, "none"), even_cuts(model, 4, "none"))
     ]
     assert worst[0] < worst[1]

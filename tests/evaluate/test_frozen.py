@@ -99,7 +99,7 @@ def test_state_and_reduction_count_trained_parameters_and_weights_all(zero: int,
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_built_stack("megatron-core"))
     for frozen in (False, True):
         model, net = _traced(frozen, tied), _net(frozen, tied)
-        job = PlacementJob(setting.machine, 4, 8, "bf16", "adam", zero)
+        job = PlacementJob(setting.machine, 4, 8, "adam", zero)
         problem = rank_problem(job, model, setting)
         plan = fastest_plan(problem)
         assert plan is not None and len(plan.stages) == 1 and plan.data == 4

@@ -92,11 +92,7 @@ def test_no_even_interleaved_split_beats_the_plan(job: PlanRequest, ranked: list
 def test_chunks_divide_the_blocks_of_every_stage(ranked: list[Candidate]) -> None:
     for one in ranked:
         if one.plan is not None and one.plan.chunks > 1:
-            blocks = {
-                layer.id
-                for layer, e in zip(one.problem.graphs[0].layers, one.problem.extras[0], strict=True)
-                if e.block
-            }
+            blocks = {layer.id for layer in one.problem.graphs[0].layers if layer.block}
             assert all(len(blocks.intersection(stage.layers)) % one.plan.chunks == 0 for stage in one.plan.stages)
 
 

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 import phaze
+from phaze.cost.network_prices import NetworkPrices
 from phaze.documents import check
 from phaze.errors import InputError
 from phaze.evaluate.efficient_modes import efficient
 from phaze.evaluate.flow import placed_layers, placement_problem
-from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.layer_table import LayerTable, empty_table
+from phaze.evaluate.layers import Setting, model_table
+from phaze.evaluate.lowered_layer import LoweredLayer, LoweredMode
 from phaze.graph.zoo import load_family
 from phaze.hardware.chip_parts import Host
 from phaze.hardware.library import load_chip, load_cluster, load_stack
@@ -55,7 +57,7 @@ def test_a_slow_link_to_the_host_is_seen() -> None:
     for rate in (1e9, 64e9, 1e15):
         host = check(Host, {"bandwidth": rate}, "host")
         setting = Setting(replace(chip, host=host), cluster, stack)
-        again.append(layer_costs(model, setting)[1].more[0].again_s)
+        again.append(float(model_table(model, setting).again_s[1, 1, 0]))
     assert again[0] > again[1] >= again[2] == 0
 
 
@@ -69,14 +71,14 @@ def test_offloading_is_refused_where_stack_or_chip_cannot() -> None:
 def test_more_memory_never_slows_the_plan_of_all_modes_and_the_front_loses_none() -> None:
     model = load_family("llama", SIZES, tensor=1, microbatch=4, attention="fused")
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("megatron-core"))
-    costs, prices = layer_costs(model, setting), LevelPrices(setting.cluster, "calibrated")
-    assert "offload" in {mode.name for mode in costs[1].more}
-    assert len(efficient(costs)[1].more) <= len(costs[1].more)
-    job = PlacementJob(setting.machine, 8, 64, "bf16", "adam", 1, chunks=())
+    table, prices = model_table(model, setting), NetworkPrices(setting.cluster, "calibrated")
+    assert "offload" in {mode.name for mode in table.layers[1].modes}
+    assert efficient(table).again_s.shape[0] <= table.again_s.shape[0]
+    job = PlacementJob(setting.machine, 8, 64, "adam", 1, chunks=())
     before, modes = float("inf"), set()
     for gib in (6, 8, 9, 10, 12, 14, 18, 24, 40, 80):
         found = []
-        for some in (costs, efficient(costs)):
+        for some in (table, efficient(table)):
             placed = placed_layers(model, some)
             plan = fastest_plan(placement_problem(job, 4, [placed], gib * 2.0**30, 3e12), prices)
             found.append(float("inf") if plan is None else plan.batch_s)
@@ -87,14 +89,28 @@ def test_more_memory_never_slows_the_plan_of_all_modes_and_the_front_loses_none(
     assert "none" in modes and len(modes) > 2
 
 
-def _layer(*modes: ModeCost) -> LayerCost:
-    return LayerCost("block", 2.0, 4.0, 0.5, 2.0, 10, 100, 60, 10, False, more=modes)
+Option = tuple[str, float, int, int]
+
+
+def _table(*layers: tuple[Option, ...]) -> LayerTable:
+    """Blocks with modes of recompute by name, seconds again, bytes kept and bytes beside them."""
+    nothing: Any = None
+    made = []
+    for options in layers:
+        between = (LoweredMode(name, None, kept, live) for name, _, kept, live in options)
+        modes = (LoweredMode("selective", nothing, 60, 40), *between, LoweredMode("full", None, 10, 90))
+        made.append(LoweredLayer("block", nothing, nothing, modes, 10, 100, False))
+    table = empty_table(made, 1)
+    for kind, options in enumerate(layers):
+        table.again_s[:, kind, 0] = [0.5, *(seconds for _, seconds, _, _ in options), 2.0]
+    return table
 
 
 def test_a_mode_that_another_undercuts_is_dropped_and_of_equals_the_first_stays() -> None:
-    good, worse = ModeCost("a", 0.2, 50, 50), ModeCost("b", 0.3, 55, 50)
-    same, less = ModeCost("c", 0.2, 50, 50), ModeCost("d", 1.0, 20, 80)
-    (found,) = efficient([_layer(good, worse, same, less)])
-    assert [mode.name for mode in found.more] == ["a", "d"]
-    kept = efficient([_layer(good, worse), _layer(replace(good, again_s=0.9), worse)])
-    assert [mode.name for mode in kept[0].more] == ["a", "b"]
+    good, worse = ("a", 0.2, 50, 50), ("b", 0.3, 55, 50)
+    same, less = ("c", 0.2, 50, 50), ("d", 1.0, 20, 80)
+    table = efficient(_table((good, worse, same, less)))
+    assert [mode.name for mode in table.layers[0].modes[1:-1]] == ["a", "d"]
+    assert table.again_s[:, 0, 0].tolist() == [0.5, 0.2, 1.0, 2.0]
+    kept = efficient(_table((good, worse), (("a", 0.9, 50, 50), worse)))
+    assert [mode.name for mode in kept.layers[0].modes[1:-1]] == ["a", "b"]

@@ -3,10 +3,11 @@
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from phaze.evaluate.costed_layers import CostedLayers
-from phaze.evaluate.layers import layer_costs
+from phaze.evaluate.layers import model_table
 from phaze.evaluate.plan import ALTERNATIVES_SHOWN, Candidate, PlanRequest
 from phaze.evaluate.plan_order import passes_bound, planned, ranks_of
 from phaze.evaluate.request import Job, request_of
@@ -101,5 +102,7 @@ def test_what_passes_take_bounds_every_plan_and_layers_cost_what_they_cost_alone
     for own in every:
         bound_s = passes_bound(request, own.model, costed)
         assert bound_s <= own.rank[0]
-        assert costed.costs(own.model) == layer_costs(own.model, request.setting)
+        together, alone = costed.table(own.model), model_table(own.model, request.setting)
+        for name in ("forward_s", "backward_s", "again_s", "hbm_bytes_per_s"):
+            assert np.array_equal(getattr(together, name), getattr(alone, name)), name
     assert {id(model) for _, models in ranks_of(request) for model in models}

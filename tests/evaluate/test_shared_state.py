@@ -8,7 +8,7 @@ import phaze
 from phaze.cost.memory import stack_state, update_bytes
 from phaze.errors import InputError
 from phaze.evaluate.flow import placed_layers
-from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.layers import Setting, model_table
 from phaze.graph.zoo import load_family
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.hardware.stack import StateBytes
@@ -67,7 +67,7 @@ def test_weights_held_in_8_bits_are_gathered_in_8_bits() -> None:
     model = load_family("llama", SIZES, tensor=1, microbatch=1, attention="fused")
     core = load_stack("megatron-core")
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), core, precision="fp8-delayed")
-    placed = [placed_layers(model, layer_costs(model, setting))]
+    placed = [placed_layers(model, model_table(model, setting))]
     blocks = 1 - 2 * 32000 * 4096 / model.parameters
     assert gathered_share(placed, core, "fp8-delayed") == pytest.approx(1 - blocks / 2, rel=1e-3)
     assert gathered_share(placed, core, "bf16") == 1

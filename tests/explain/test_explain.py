@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from phaze.explain.alternatives import instead
+from phaze.explain.changed_space import candidates
 from phaze.explain.neighbours import neighbours
 from phaze.explain.question import Found, Question, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
@@ -192,3 +193,10 @@ def test_bad_questions_are_one_sentence(folder: Path, phaze: Callable[..., Ran],
     ran = phaze("explain", *(str(folder) if one == "RUN" else one for one in arguments))
     assert ran.code == 2
     assert ran.err.count("\n") == 1
+
+
+def test_another_price_may_allow_another_memory_so_every_chip_is_looked_at(question: Question) -> None:
+    chips = len(question.opened)
+    wider, dearer = with_budget(question.job, "power", 500.0), with_budget(question.job, "usd", 1e6)
+    assert len(candidates(question, enumerate_space(wider.space), wider)) < chips
+    assert len(candidates(question, enumerate_space(dearer.space), dearer)) == chips

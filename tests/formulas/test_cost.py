@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from phaze.cost.gemm import best, core_options, global_options
-from phaze.cost.mapping import LATENCY_CYCLES, SUSTAINED_SHARE, CoreOption, Product, TensorPart, product
+from phaze.cost.mapping import CoreOption, Product, TensorPart, product
 from phaze.cost.vector import Moved, VectorParts, VectorWork, lane_steps, sweep_vector
+from phaze.hardware.chip_parts import LATENCY_CYCLES, SUSTAINED_SHARE
 from tests.formulas.stated import cells, evaluate, formulas
 
 PRODUCTS = formulas("cost.md", "Matrix products")

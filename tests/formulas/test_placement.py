@@ -85,7 +85,7 @@ def test_the_batch_time_and_memory_of_the_paper_are_those_of_its_table() -> None
     (batch,), (memory,) = cells("placement.md", "step time"), cells("placement.md", "memory")
     deep = 0
     for problem, document in _plans([random_icml24_problem(seed, True) for seed in range(60)]):
-        graph, _ = problem.graph(document["tensor"])
+        graph = problem.graph(document["tensor"])
         layers = {layer.id: layer for layer in graph.layers}
         stages, link = document["stages"], problem.rules.link_bytes_per_s
         assert link is not None
@@ -112,25 +112,24 @@ def test_memory_on_a_network_of_levels_is_that_of_the_table() -> None:
     assert len(rows) == 1
     text, seen = rows[0].split(" <= ")[0], set()
     for problem, document in _plans([random_cluster_problem(seed, True) for seed in range(120)]):
-        graph, extras = problem.graph(document["tensor"])
-        of = {layer.id: (layer, extra) for layer, extra in zip(graph.layers, extras, strict=True)}
+        of = {layer.id: layer for layer in problem.graph(document["tensor"]).layers}
         d, z, state = document["data"], problem.zero, problem.state
         rounds, stages = -(-problem.microbatches // d), document["stages"]
         for i, stage in enumerate(stages):
-            if stage["recompute"] not in ("none", "selective") or any(of[j][1].tied for j in stage["layers"]):
+            if stage["recompute"] not in ("none", "selective") or any(of[j].tied for j in stage["layers"]):
                 continue
             held = [of[j] for j in stage["layers"]]
             kept = [
-                extra.selective_bytes
-                if stage["recompute"] == "selective" and extra.selective_bytes is not None
+                layer.selective_bytes
+                if stage["recompute"] == "selective" and layer.selective_bytes is not None
                 else layer.activation_bytes
-                for layer, extra in held
+                for layer in held
             ]
-            living = [la.activation_bytes - k + x.live_bytes for (la, x), k in zip(held, kept, strict=True)]
-            buffers = {(x.kind, 0 if x.kind >= 0 else la.id): x.buffer_bytes for la, x in held}
+            living = [la.activation_bytes - k + la.live_bytes for la, k in zip(held, kept, strict=True)]
+            buffers = {(la.kind, 0 if la.kind >= 0 else la.id): la.buffer_bytes for la in held}
             names = {
-                "N": fsum(layer.parameter_bytes for layer, _ in held) / problem.sent_bytes,
-                "n": max(layer.parameter_bytes for layer, _ in held) / problem.sent_bytes,
+                "N": fsum(layer.parameter_bytes for layer in held) / problem.sent_bytes,
+                "n": max(layer.parameter_bytes for layer in held) / problem.sent_bytes,
                 "weight": state.weight, "gradient": state.gradient, "optimizer": state.optimizer,
                 **{f"d{k}": float(d if z >= k else 1) for k in (1, 2, 3)},
                 "reserve": problem.reserve_bytes, "buffers": fsum(buffers.values()), "Σk": fsum(kept),

@@ -8,10 +8,10 @@ import pytest
 from phaze import api
 from phaze.cost.chip_set import chip_set
 from phaze.cost.offload import HOST_SHARE, exposed_copies_s
-from phaze.evaluate.layer_passes import RuledLayer, ruled_layers
 from phaze.evaluate.layer_table import LayerTable, layer_table
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.ruled_pass import RuledPass, work_times
+from phaze.evaluate.lowered_layer import LoweredLayer, lower_layers
+from phaze.evaluate.lowered_pass import LoweredPass, work_times
 from phaze.graph.supply.point import Rank
 from phaze.graph.supply.rank import rank_of
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
@@ -25,18 +25,18 @@ STACKS = ("megatron-2021", "megatron-2022", "torchtitan-eager")
 
 
 @cache
-def layers(stack: str) -> tuple[Setting, tuple[RuledLayer, ...], LayerTable]:
+def layers(stack: str) -> tuple[Setting, tuple[LoweredLayer, ...], LayerTable]:
     """The layers of a llama at tensor width 2 on A100s, as a stack runs them."""
     chip = load_chip("a100-80gb")
     setting = Setting(chip, load_cluster("selene", chip=chip), load_built_stack(stack))
     model = rank_of("llama2-7b", Rank(2, 1, 2048, setting.stack.attention))
-    found = ruled_layers(model, setting.machine)
+    found = lower_layers(model, setting.machine)
     chips = chip_set([chip])
     table = layer_table(found, chips, setting.constants, lambda one, own: one.device_s(own))
     return setting, found, table
 
 
-def device_s(one: RuledPass, setting: Setting) -> float:
+def device_s(one: LoweredPass, setting: Setting) -> float:
     chips = chip_set([setting.chip])
     if not one.works:
         return 0.0

@@ -253,7 +253,7 @@ def test_what_is_known_of_a_structure_fuses_graphs_of_other_sizes_as_they_are_fu
         before = replace(drawn, operators=tuple(resized))
         for level in ("chains", "elementwise", "full"):
             assert fuse_graph(before, level, known) == fuse_graph(before, level)
-    assert len(known.known) <= 3 * 2 ** sum(kind == "scatter" for kind in kinds.values())
+    assert len(known.recipes) <= 3 * 2 ** sum(kind == "scatter" for kind in kinds.values())
 
 
 @given(models())

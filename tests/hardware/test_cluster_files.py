@@ -2,7 +2,7 @@
 
 import tomllib
 from importlib.resources import files
-from math import gcd
+from math import gcd, isfinite, isinf
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,9 @@ from phaze.errors import InputError
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.chip import CHIP
 from phaze.hardware.chip_parts import port_of
-from phaze.hardware.converted import as_clusters
 from phaze.hardware.core_chip import CORE_CHIP
-from phaze.hardware.library import changed_keys, chip_keys, cluster_chip_names, load_chip
+from phaze.hardware.library import changed_keys, chip_keys, cluster_chip_names, clustered_chip, load_chip
 from phaze.hardware.write import toml_text
-from phaze.values import replace
 from tests.hardware.chips import part_at, stated_chip
 
 NAMED = {
@@ -67,9 +65,9 @@ def test_a_chip_written_back_reads_as_the_same_value(name: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", preset_names("chips"))
 def test_a_chip_of_version_1_keeps_its_numbers_as_clusters(name: str) -> None:
-    chip = load_chip(name, form="cores")
-    found = as_clusters(chip)
-    assert found.of_clusters and not chip.of_clusters
+    chip, found = load_chip(name, form="cores"), clustered_chip(*chip_keys(name, folders=("chips",)))
+    assert isfinite(found.clusters.port_bytes_per_cycle) and isinf(chip.clusters.port_bytes_per_cycle)
+    assert found.power_sets_clock and not chip.power_sets_clock
     assert found.clusters.count == gcd(chip.tensor_cores, chip.vectors.count)
     assert (found.macs, found.clock_hz, found.lanes) == (chip.macs, chip.clock_hz, chip.lanes)
     assert found.formats == chip.formats and found.host_bytes_per_s == chip.host_bytes_per_s
@@ -119,12 +117,12 @@ def test_a_file_of_version_1_loads_as_clusters(tmp_path: Path) -> None:
     source = files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml"
     path = tmp_path / "old.toml"
     path.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    assert as_clusters(stated_chip(str(path))) == as_clusters(replace(load_chip("tpu-v4", form="cores"), process=None))
+    assert clustered_chip(*chip_keys(str(path))) == clustered_chip(*chip_keys("tpu-v4", folders=("chips",)))
 
 
 @pytest.mark.parametrize(("name", "version_1"), [("h100", "h100"), ("mi250x", "mi250x"), ("tpu-v4", "tpu-v4")])
 def test_both_versions_of_a_chip_tell_the_same_of_it(name: str, version_1: str) -> None:
-    new, old = stated_chip(name), as_clusters(load_chip(version_1, form="cores"))
+    new, old = stated_chip(name), clustered_chip(*chip_keys(version_1, folders=("chips",)))
     assert new.clusters.count == old.clusters.count
     assert (new.macs, new.vectors.lanes, new.hbm.size_bytes) == (old.macs, old.vectors.lanes, old.hbm.size_bytes)
     assert new.global_bytes_per_cycle == pytest.approx(old.global_bytes_per_cycle, rel=1e-3)
@@ -166,7 +164,7 @@ def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, s
 def test_a_chip_of_either_version_loads_by_its_path_as_by_its_name(tmp_path: Path) -> None:
     found = load_chip(written("gh200", {}, tmp_path / "new.toml"))
     assert found == load_chip("gh200")
-    assert found.of_clusters
+    assert found.power_sets_clock
     assert found.rated_hz == 1.83e9 > found.clock_hz
     assert found.peak_flops == pytest.approx(989.4e12, rel=1e-3)
 

@@ -10,7 +10,7 @@ import pytest
 from phaze.errors import InputError
 from phaze.hardware.area import edge_areas, most_stacks
 from phaze.hardware.clocked import clocked, refusal
-from phaze.hardware.manufacturing import cluster_chips_usd, manufacturing_of
+from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.axes import ClusterAxesTable
 from phaze.search.chips import SpaceChips, enumerate_space
@@ -72,10 +72,9 @@ def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
 def test_every_chip_of_a_space_costs_what_the_definition_says(
     opened: dict[str, tuple[Space, SpaceChips]],
 ) -> None:
-    space, found = opened["n5-reticle"]
+    _, found = opened["n5-reticle"]
     terms = load_terms()
-    generation = space.base.hbm.generation or ""
-    usd = cluster_chips_usd(found.chips, found.die_mm2, generation, terms, space.technology)
+    usd = found.making_usd(0)
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
         cost = manufacturing_of(found.chip(int(index)), terms)
         assert cost is not None and cost.usd == usd[index]

@@ -159,7 +159,7 @@ def test_more_of_any_part_never_shrinks_a_chip(name: str, field: str, factor: fl
 
 def test_a_chip_among_others_has_the_area_that_it_has_alone() -> None:
     technology = load_technology("n7")
-    chips = [load_chip(name, form="cores") for name in preset_names("chips")]
+    chips = [replace(load_chip(name, form="cores"), process=technology) for name in preset_names("chips")]
     assert len({chip.global_buffer.cache for chip in chips}) == 2
     together = areas_of(columns_of(chips), technology).total
     assert together.tolist() == [areas_in(technology, chip).total for chip in chips]

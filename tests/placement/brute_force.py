@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from itertools import product
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.pipeline.families import SPLIT_FAMILIES
 from phaze.pipeline.family import Family
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.structure import StageCut
 
@@ -56,9 +56,9 @@ def every_plan(problem: PlacementProblem, simulated: bool = False) -> Iterator[P
 
 def every_family_plan(problem: PlacementProblem, simulated: bool = False) -> Iterator[tuple[Plan, str]]:
     """The same with the name of each plan's family."""
-    prices = RingPrices(problem.cluster)
-    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
-        block = {layer.id: extra.block for layer, extra in zip(graph.layers, extras, strict=True)}
+    prices = NetworkPrices(problem.cluster)
+    for graph in problem.graphs:
+        block = {layer.id: layer.block for layer in graph.layers}
         for stages in _cuts(graph, frozenset(range(len(graph.layers)))):
             choices = [problem.modes(last=i == len(stages) - 1) for i in range(len(stages))]
             counts = [sum(block[id_] for id_ in layers) for layers in stages]

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from phaze.pipeline.families import (
     interleaved,
     zb_interleaved,
 )
-from phaze.placement.layers import PlacedLayer, layer_graph
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeOption
+from phaze.placement.layers import PlacedLayer, RecomputeOption, layer_graph
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.profile import problem_of
 from phaze.placement.rules import Rules
 from phaze.placement.settings import icml24_problem
@@ -114,9 +115,18 @@ def _random_cluster(rng: random.Random) -> Cluster:
     return cluster_of("random", "random", levels)
 
 
-def _extra(rng: random.Random, layer: PlacedLayer, tied: str | None, tied_bytes: float) -> Extra:
+def with_layers(problem: PlacementProblem, change: Callable[[PlacedLayer, int], PlacedLayer]) -> PlacementProblem:
+    """The problem with every layer, at its width, changed."""
+    graphs = (
+        replace(graph, layers=tuple(change(layer, graph.width) for layer in graph.layers)) for graph in problem.graphs
+    )
+    return replace(problem, graphs=tuple(graphs))
+
+
+def _varied(rng: random.Random, layer: PlacedLayer, tied: str | None, tied_bytes: float) -> PlacedLayer:
     selective = rng.random() < 0.6
-    return Extra(
+    return replace(
+        layer,
         selective_bytes=layer.activation_bytes * rng.uniform(0, 0.8) if selective else None,
         selective_s=layer.forward_s * rng.uniform(0, 0.5) if selective else 0.0,
         full_s=layer.forward_s * rng.uniform(0, 1) if rng.random() < 0.5 else None,
@@ -136,20 +146,18 @@ def with_modes(problem: PlacementProblem, seed: int) -> PlacementProblem:
     if not names or problem.rules.plain_layers:
         return problem
 
-    def kept(layer: PlacedLayer) -> tuple[RecomputeOption, ...]:
+    def with_options(layer: PlacedLayer, _: int) -> PlacedLayer:
         shares = sorted((rng.random() for _ in names), reverse=True)
-        return tuple(
+        options = (
             RecomputeOption(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
             for name, share, a in zip(names, shares, (layer.activation_bytes,) * len(names), strict=True)
         )
+        return replace(layer, more=tuple(options))
 
-    extras = tuple(
-        tuple(replace(extra, more=kept(layer)) for layer, extra in zip(graph.layers, row, strict=True))
-        for graph, row in zip(problem.graphs, problem.extras, strict=True)
-    )
+    problem = with_layers(problem, with_options)
     modes = (*problem.rules.modes[:-1], *names, problem.rules.modes[-1])
     recompute = rng.choice([*names, "best"]) if problem.recompute != "best" else "best"
-    return replace(problem, extras=extras, recompute=recompute, rules=replace(problem.rules, modes=modes))
+    return replace(problem, recompute=recompute, rules=replace(problem.rules, modes=modes))
 
 
 def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> PlacementProblem:
@@ -165,7 +173,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
     ties = rng.sample(range(n), 2) if n > 1 and rng.random() < 0.5 else []
     if n > 3 and rng.random() < 0.2:
         ties = rng.sample(range(n), 3)
-    graphs, extras = [], []
+    graphs = []
     for width in sorted(rng.sample([1, 2, 3], rng.randint(1, 2))):
         noise = rng.uniform(0.8, 1.2)
         layers = [
@@ -173,13 +181,11 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
             for i, (f, b, w, a) in enumerate(rows)
         ]
         graph = layer_graph(width, layers, edges)
-        graphs.append(graph)
-        extras.append(
-            tuple(
-                _extra(rng, layer, "word" if layer.id in ties else None, 2.0 / width if layer.id in ties else 0.0)
-                for layer in graph.layers
-            )
+        varied = (
+            _varied(rng, layer, "word" if layer.id in ties else None, 2.0 / width if layer.id in ties else 0.0)
+            for layer in graph.layers
         )
+        graphs.append(replace(graph, layers=tuple(varied)))
     return PlacementProblem(
         rules=Rules("cluster", rng.choice([(ONE_F_ONE_B,), (ONE_F_ONE_B,), (GPIPE,)]), hidden=rng.choice([0, 0.5, 1])),
         devices=rng.randint(1, 8),
@@ -189,7 +195,6 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
         state=ParameterState(2.0, rng.choice([2.0, 4.0]), rng.choice([0.0, 12.0])),
         cluster=_random_cluster(rng),
         graphs=tuple(graphs),
-        extras=tuple(extras),
         zero=rng.choice([0, 1, 2, 3]),
         hbm_bytes_per_s=rng.choice([None, 20.0]),
         optimizer_traffic_bytes=rng.choice([0.0, 30.0]),
@@ -202,11 +207,7 @@ def _with_blocks(problem: PlacementProblem, seed: int) -> PlacementProblem:
     """The problem with some layers marked as blocks, the same at every width."""
     rng = random.Random(seed)
     ids = {layer.id for layer in problem.graphs[0].layers if rng.random() < 0.8}
-    extras = tuple(
-        tuple(replace(extra, block=layer.id in ids) for layer, extra in zip(graph.layers, row, strict=True))
-        for graph, row in zip(problem.graphs, problem.extras, strict=True)
-    )
-    return replace(problem, extras=extras)
+    return with_layers(problem, lambda layer, _: replace(layer, block=layer.id in ids))
 
 
 def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
@@ -327,7 +328,6 @@ def shared_experts() -> PlacementProblem:
         state=ParameterState(2.0, 4.0, 12.0),
         cluster=cluster_of("two", "two levels", levels),
         graphs=(graph,),
-        extras=(tuple(Extra() for _ in rows),),
         zero=1,
         hbm_bytes_per_s=20.0,
         optimizer_traffic_bytes=30.0,
@@ -337,7 +337,10 @@ def shared_experts() -> PlacementProblem:
 
 def interleaving_problem(seed: int, start_s: float = 0.05) -> PlacementProblem:
     """A chain of equal blocks of which two fit on a device, and few microbatches: chunks pay."""
-    rows = [PlacedLayer(i, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False) for i in range(4)]
+    block = PlacedLayer(
+        0, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False, selective_bytes=0.5, selective_s=0.3, block=True
+    )
+    rows = [replace(block, id=i) for i in range(4)]
     graph = layer_graph(1, rows, [(i, i + 1, 0.5) for i in range(3)])
     levels = (switch_level("node", 2, 8.0, 0.01), switch_level("net", 2, 2.0, 0.02))
     return PlacementProblem(
@@ -349,7 +352,6 @@ def interleaving_problem(seed: int, start_s: float = 0.05) -> PlacementProblem:
         state=ParameterState(2.0, 4.0, 12.0),
         cluster=cluster_of("two", "two levels", levels),
         graphs=(graph,),
-        extras=(tuple(Extra(0.5, 0.3, block=True) for _ in rows),),
         zero=seed % 3,
     )
 

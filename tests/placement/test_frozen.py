@@ -3,14 +3,16 @@
 import copy
 import random
 from collections.abc import Callable
+from functools import partial
 from math import inf
 
 import pytest
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.placement.answer import document_of
 from phaze.placement.frozen import Frozen
-from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.layers import PlacedLayer
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 from tests.check.documents import objections
@@ -20,6 +22,7 @@ from tests.placement.placement_cases import (
     mixed_problem,
     random_icml24_problem,
     sharing_problem,
+    with_layers,
 )
 from tests.placement.test_solve import require_fastest
 
@@ -37,16 +40,13 @@ def with_frozen_weights(problem: PlacementProblem, seed: int) -> PlacementProble
     ids = sorted(layer.id for layer in problem.graphs[0].layers)
     sizes = {i: (rng.choice([0.0, 3.0, 9.0]), rng.choice([0.0, 0.0, 2.0])) for i in ids}
     tied = set(rng.sample(ids, 2)) if len(ids) > 1 and rng.random() < 0.6 else set()
-    extras = []
-    for graph, row in zip(problem.graphs, problem.extras, strict=True):
-        found = []
-        for layer, extra in zip(graph.layers, row, strict=True):
-            dense, experts = (size / graph.width for size in sizes[layer.id])
-            shared = 4.0 / graph.width if layer.id in tied else 0.0
-            own = Frozen(dense + experts + shared, experts, "word" if shared else None, shared)
-            found.append(replace(extra, frozen=own))
-        extras.append(tuple(found))
-    return replace(problem, extras=tuple(extras))
+
+    def frozen_at(layer: PlacedLayer, width: int) -> PlacedLayer:
+        dense, experts = (size / width for size in sizes[layer.id])
+        shared = 4.0 / width if layer.id in tied else 0.0
+        return replace(layer, frozen=Frozen(dense + experts + shared, experts, "word" if shared else None, shared))
+
+    return with_layers(problem, frozen_at)
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -72,30 +72,7 @@ def test_freezing_a_share_of_every_layer_never_needs_more_memory_or_time(kind: s
     for seed in range(24):
         trained = MADE[kind](seed, seed % 3 > 0)
         share = random.Random(seed).choice([0.3, 0.9, 0.99])
-        graphs = tuple(
-            replace(
-                graph,
-                layers=tuple(
-                    replace(
-                        la, parameter_bytes=(1 - share) * la.parameter_bytes, expert_bytes=(1 - share) * la.expert_bytes
-                    )
-                    for la in graph.layers
-                ),
-            )
-            for graph in trained.graphs
-        )
-        extras = tuple(
-            tuple(
-                replace(
-                    x,
-                    tied_bytes=(1 - share) * x.tied_bytes,
-                    frozen=_frozen(x, la.parameter_bytes, la.expert_bytes, share),
-                )
-                for la, x in zip(graph.layers, row, strict=True)
-            )
-            for graph, row in zip(trained.graphs, trained.extras, strict=True)
-        )
-        frozen = replace(trained, graphs=graphs, extras=extras)
+        frozen = with_layers(trained, partial(_frozen_part, share=share))
         before, after = fastest_plan(trained), fastest_plan(frozen)
         assert before is None or after is not None
         times = [inf if plan is None else plan.batch_s for plan in (before, after)]
@@ -104,22 +81,28 @@ def test_freezing_a_share_of_every_layer_never_needs_more_memory_or_time(kind: s
     assert differ > 3
 
 
-def _frozen(extra: Extra, size: float, experts: float, share: float) -> Frozen:
-    return Frozen(share * size, share * experts, extra.tied, share * extra.tied_bytes)
+def _frozen_part(layer: PlacedLayer, width: int, share: float) -> PlacedLayer:
+    return replace(
+        layer,
+        parameter_bytes=(1 - share) * layer.parameter_bytes,
+        expert_bytes=(1 - share) * layer.expert_bytes,
+        tied_bytes=(1 - share) * layer.tied_bytes,
+        frozen=Frozen(share * layer.parameter_bytes, share * layer.expert_bytes, layer.tied, share * layer.tied_bytes),
+    )
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
 def test_a_plan_that_forgets_frozen_weights_is_refused_by_its_memory(zero: int) -> None:
-    own = Extra(frozen=Frozen(6.0, 0.0, "word", 2.0))
+    shared = Frozen(6.0, 0.0, "word", 2.0)
     far = replace(CHAIN, edges=tuple(replace(edge, size_bytes=1e6) for edge in CHAIN.edges))
     levels = tuple(replace(level, bandwidth_bytes_per_s=1e3) for level in CLUSTER.cluster.levels)
-    problem = replace(CLUSTER, graphs=(far,), cluster=replace(CLUSTER.cluster, levels=levels), devices=2)
-    problem = replace(problem, extras=((own, Extra(), Extra(), own),), zero=zero, hbm_bytes=1e6)
+    cluster = replace(CLUSTER.cluster, levels=levels)
+    bare = replace(CLUSTER, graphs=(far,), cluster=cluster, devices=2, zero=zero, hbm_bytes=1e6)
+    problem = with_layers(bare, lambda layer, _: replace(layer, frozen=shared) if layer.id in (0, 3) else layer)
     plan = fastest_plan(problem)
     assert plan is not None and plan.data == 2
-    true, prices = document_of(plan), RingPrices(problem.cluster)
+    true, prices = document_of(plan), NetworkPrices(problem.cluster)
     assert objections(problem, true, prices) == []
-    bare = replace(problem, extras=((Extra(),) * 4,))
     found = objections(bare, true, prices)
     assert any("memory.parameters should be" in one for one in found)
     assert not any("memory.gradients" in one or "memory.optimizer" in one for one in found)

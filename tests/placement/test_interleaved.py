@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.pipeline.families import GPIPE, interleaved
 from phaze.placement.answer import document_of
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.simulate import timeline
 from phaze.placement.structure import StageCut
@@ -41,14 +41,14 @@ def random_plan(seed: int) -> tuple[PlacementProblem, Plan]:
         for a, b in zip([0, *ends], [*ends, len(layers)], strict=True)
     ]
     shape = Shape(problem.graphs[0].width, stages, data, rng.choice(problem.rules.orders), chunks)
-    return problem, price(problem, shape, cuts, RingPrices(problem.cluster))
+    return problem, price(problem, shape, cuts, NetworkPrices(problem.cluster))
 
 
 @given(st.integers(0, 10**6))
 def test_the_checker_agrees_with_every_interleaved_plan_and_its_breakdown_sums(seed: int) -> None:
     problem, plan = random_plan(seed)
     document = {**document_of(plan), "feasible": fits(problem, plan)}
-    assert objections(problem, document, RingPrices(problem.cluster)) == []
+    assert objections(problem, document, NetworkPrices(problem.cluster)) == []
     assert sum(getattr(plan.breakdown, name) for name in plan.breakdown.__slots__) == pytest.approx(plan.batch_s)
 
 
@@ -93,7 +93,7 @@ def test_a_timeline_has_every_piece_once_and_none_before_it_may_start() -> None:
 def test_microbatches_that_are_no_multiple_of_the_stages_are_refused() -> None:
     problem, plan = next((p, q) for p, q in map(random_plan, range(1000)) if len(q.stages) == 3)
     cuts = [StageCut(stage.layers, "none") for stage in plan.stages]
-    shape, prices = Shape(plan.tensor, 3, 1, "pipeline", plan.chunks), RingPrices(problem.cluster)
+    shape, prices = Shape(plan.tensor, 3, 1, "pipeline", plan.chunks), NetworkPrices(problem.cluster)
     with pytest.raises(InputError, match="multiple of the 3 stages"):
         price(replace(problem, microbatches=7), shape, cuts, prices)
     with pytest.raises(InputError, match=f"{plan.chunks} under gpipe"):

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.hardware.library import load_cluster
 from phaze.placement.answer import document_of
 from phaze.placement.layout import Shape, boundary_levels, boundary_levels_of
-from phaze.placement.prices import RingPrices
 from phaze.placement.rules import Order
 from phaze.placement.sharing import REPLICAS, Sharing
 from phaze.placement.solve import fastest_plan
@@ -77,11 +77,11 @@ def test_levels_may_join_more_devices_than_64_bits_count() -> None:
     plan = fastest_plan(problem)
     assert plan is not None
     assert boundary_levels(problem.cluster, Shape(1, 3, 2, "pipeline")).tolist() == [0, 0]
-    assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+    assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
 
 
 def test_a_ring_leaves_a_node_by_as_many_ways_as_it_has_members_there() -> None:
-    prices = RingPrices(TWO)
+    prices = NetworkPrices(TWO)
     sizes = np.array([0.0, 32.0])
     assert prices.all_reduce_s((8, 4), sizes).tolist() == [0.0, 2 * 31 * 1.0 + 2 * 31 / 32 * 32.0 / 10.0]
     assert prices.all_reduce_s((1, 4), sizes).tolist() == [0.0, 2 * 3 * 1.0 + 2 * 3 / 4 * 32.0 / 2.0]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phaze.cost.memory import ParameterState
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.hardware.cluster import cluster_of, switch_level
 from phaze.hardware.stack import Optimizer
@@ -18,8 +19,7 @@ from phaze.placement.layers import PlacedLayer, layer_graph
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
-from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
+from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.rules import Mode, Rules
 from phaze.placement.settings import icml24_problem
 from phaze.placement.simulate import timeline
@@ -35,7 +35,7 @@ Cuts = Sequence[tuple[tuple[int, ...], Mode]]
 
 def priced(problem: PlacementProblem, tensor: int, data: int, cuts: Cuts) -> Plan:
     shape = Shape(tensor, len(cuts), data, problem.rules.orders[0])
-    return price(problem, shape, [StageCut(*cut) for cut in cuts], RingPrices(problem.cluster))
+    return price(problem, shape, [StageCut(*cut) for cut in cuts], NetworkPrices(problem.cluster))
 
 
 def flat(
@@ -120,15 +120,17 @@ def test_what_is_no_plan_is_refused(tensor: int, data: int, cuts: Cuts, said: st
 def test_chunks_that_no_family_has_are_refused() -> None:
     problem = replace(interleaving_problem(0), rules=Rules("cluster", (GPIPE,)))
     with pytest.raises(InputError, match="2 under gpipe"):
-        price(problem, Shape(1, 1, 1, "pipeline", 2), [StageCut(tuple(range(4)), "none")], RingPrices(problem.cluster))
+        price(
+            problem, Shape(1, 1, 1, "pipeline", 2), [StageCut(tuple(range(4)), "none")], NetworkPrices(problem.cluster)
+        )
 
 
 def levelled(zero: int = 0) -> PlacementProblem:
     """Three layers on two levels, the outer two of which share parameters."""
     layers = [
-        PlacedLayer(0, 1.0, 2.0, 20.0, 8.0, False),
-        PlacedLayer(1, 4.0, 5.0, 40.0, 6.0, True),
-        PlacedLayer(2, 2.0, 1.0, 20.0, 4.0, True),
+        PlacedLayer(0, 1.0, 2.0, 20.0, 8.0, False, tied="word", tied_bytes=16.0),
+        PlacedLayer(1, 4.0, 5.0, 40.0, 6.0, True, selective_bytes=2.0, selective_s=0.5),
+        PlacedLayer(2, 2.0, 1.0, 20.0, 4.0, True, tied="word", tied_bytes=16.0),
     ]
     graph = layer_graph(2, layers, [(0, 1, 6.0), (1, 2, 2.0), (0, 2, 8.0)])
     return PlacementProblem(
@@ -140,7 +142,6 @@ def levelled(zero: int = 0) -> PlacementProblem:
         state=ParameterState(2.0, 4.0, 12.0),
         cluster=TWO,
         graphs=(graph,),
-        extras=((Extra(tied="word", tied_bytes=16.0), Extra(2.0, 0.5), Extra(tied="word", tied_bytes=16.0)),),
         zero=zero,
         hbm_bytes_per_s=100.0,
         optimizer_traffic_bytes=30.0,
@@ -245,7 +246,7 @@ def test_the_simulation_never_takes_longer_than_the_formula_of_icml24(seed: int,
 def test_events_meet_the_formula_when_stages_take_equal_time() -> None:
     layers = [PlacedLayer(i, 1.0, 2.0, 2.0, 2.0, False) for i in range(4)]
     graph = layer_graph(1, layers, [(i, i + 1, 0.0) for i in range(3)])
-    problem = replace(levelled(), graphs=(graph,), extras=((Extra(),) * 4,))
+    problem = replace(levelled(), graphs=(graph,))
     plan = priced(problem, 1, 3, [((i,), "none") for i in range(4)])
     assert plan.simulated_s == pytest.approx(plan.batch_s, rel=1e-12)
 

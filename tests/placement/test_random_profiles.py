@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.placement.answer import checked_document, document_of, place
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
-from phaze.placement.prices import RingPrices
 from phaze.placement.profile import problem_of
 from phaze.placement.shortage import Shortage
 from phaze.placement.solve import fastest_plan
@@ -68,10 +68,10 @@ def test_the_breakdown_may_show_either_of_two_stages_that_tie_for_the_slowest(ze
     rows = [*(layer(i, 0.1) for i in range(10)), last]
     problem = problem_of(cluster_profile(rows, [5], recompute="selective", zero=zero, devices=4), "profile")
     cuts = [StageCut(tuple(range(10)), "selective"), StageCut((10,), "selective")]
-    plan = price(problem, Shape(1, 2, 1, "pipeline"), cuts, RingPrices(problem.cluster))
+    plan = price(problem, Shape(1, 2, 1, "pipeline"), cuts, NetworkPrices(problem.cluster))
     assert plan.stages[0].time_s == pytest.approx(plan.stages[1].time_s, rel=1e-12)
     assert plan.breakdown.recompute_s > 0
-    assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+    assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
 
 
 def test_levels_may_join_more_devices_than_64_bits_count() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.pipeline.families import ONE_F_ONE_B, interleaved
 from phaze.pipeline.family import Family
 from phaze.placement.layout import Shape, boundary_levels
@@ -13,7 +14,6 @@ from phaze.placement.paces import sent_bound
 from phaze.placement.pipeline import fits
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import prepared
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shapes import WidthCase, cases_of, least_end
 from phaze.placement.solve import fastest_plan
@@ -46,8 +46,8 @@ def slowed(problem: PlacementProblem, seed: int) -> PlacementProblem:
 
 def cases(problem: PlacementProblem) -> dict[tuple[int, str | None, int], WidthCase]:
     """The cases of a problem of which some stage fits, by width, family and chunks."""
-    prices = RingPrices(problem.cluster)
-    widths = [prepared(problem, *pair, prices) for pair in zip(problem.graphs, problem.extras, strict=True)]
+    prices = NetworkPrices(problem.cluster)
+    widths = [prepared(problem, graph, prices) for graph in problem.graphs]
     every = [case for width in widths for case in cases_of(problem, width, problem.rules.families, prices)]
     fitting = [case for case in every if len(case.table.rest)]
     return {(case.width.graph.width, case.family.name, case.family.chunks): case for case in fitting}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.documents import dumps
 from phaze.errors import InputError
 from phaze.pipeline.families import GPIPE, ONE_F_ONE_B
@@ -13,7 +14,6 @@ from phaze.placement import bottleneck_solver
 from phaze.placement.answer import document_of, place
 from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.plan import Plan
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.profile import problem_of
 from phaze.placement.settings import icml24_problem
@@ -62,7 +62,7 @@ def require_fastest(problem: PlacementProblem) -> Plan | None:
     assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
     if plan is not None and len(problem.rules.families) == 1:
         assert plan.lower_bound_s == plan.batch_s
-        assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+        assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
     return plan
 
 
@@ -102,7 +102,7 @@ def test_the_published_optimum_is_met(case: Published) -> None:
     if plan is not None:
         assert plan.batch_s == pytest.approx(case.batch_s, rel=1e-9)
         assert plan.lower_bound_s == plan.batch_s
-        assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+        assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
 
 
 @pytest.mark.parametrize("chain", [True, False], ids=["chain", "branching"])
@@ -146,7 +146,7 @@ def test_interleaving_is_proved_over_all_chunks() -> None:
         assert plan is not None
         assert plan.batch_s == pytest.approx(brute_force(problem), rel=1e-9), seed
         assert plan.lower_bound_s == plan.batch_s
-        assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == [], seed
+        assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == [], seed
         seen.add(plan.chunks)
     assert len(seen) > 1
 

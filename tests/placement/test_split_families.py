@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from phaze.check.events import run_events
 from phaze.check.families import Family as CheckedFamily
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.pipeline.event_kernels import run_events as compiled_events
 from phaze.pipeline.families import DUALPIPE_V, ONE_F_ONE_B, SPLIT_FAMILIES, ZB_H1, ZB_V, interleaved, zb_interleaved
@@ -21,7 +22,6 @@ from phaze.placement.answer import document_of
 from phaze.placement.layers import PlacedLayer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan
@@ -54,7 +54,7 @@ def require_fastest(problem: PlacementProblem) -> str | None:
     if plan is None:
         return None
     assert plan.lower_bound_s == plan.batch_s
-    assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+    assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
     return plan.family
 
 
@@ -142,11 +142,18 @@ def test_zero_bubble_saves_a_part_of_the_bubble_of_1f1b_and_v_more() -> None:
 
 def chain_of(family: Family, blocks: int = 4) -> PlacementProblem:
     problem = split_problem(3, True, 4)
-    layers = tuple(PlacedLayer(i, 1.0, 2.0, 1.0, 1.0, False, weight_s=0.9) for i in range(blocks))
+    first = problem.graphs[0].layers[0]
+    layers = tuple(
+        PlacedLayer(
+            i, 1.0, 2.0, 1.0, 1.0, False, weight_s=0.9,
+            selective_bytes=first.selective_bytes, selective_s=first.selective_s, full_s=first.full_s, block=True,
+            live_bytes=first.live_bytes, buffer_bytes=first.buffer_bytes, kind=first.kind, frozen=first.frozen,
+        )
+        for i in range(blocks)
+    )  # fmt: skip
     graph = replace(problem.graphs[0], width=1, layers=layers, edges=())
-    extras = tuple(replace(problem.extras[0][0], tied=None, tied_bytes=0.0, block=True, more=()) for _ in layers)
     rules = replace(problem.rules, families=(family,), stage="layers", orders=("pipeline",), unsplit_stages=False)
-    small = replace(problem, rules=rules, graphs=(graph,), extras=(extras,), zero=0, recompute="none")
+    small = replace(problem, rules=rules, graphs=(graph,), zero=0, recompute="none")
     return replace(small, hbm_bytes=1e6, devices=2, microbatches=8)
 
 
@@ -154,7 +161,7 @@ def chain_of(family: Family, blocks: int = 4) -> PlacementProblem:
 def test_a_timeline_has_every_pass_of_every_microbatch_once_and_none_beside_another(family: Family) -> None:
     problem = chain_of(family, 2 * family.chunks)
     cuts = [StageCut(tuple(range(i * family.chunks, (i + 1) * family.chunks)), "none") for i in range(2)]
-    plan = price(problem, Shape(1, 2, 1, "pipeline", family.chunks, family.name), cuts, RingPrices(problem.cluster))
+    plan = price(problem, Shape(1, 2, 1, "pipeline", family.chunks, family.name), cuts, NetworkPrices(problem.cluster))
     line = timeline(plan, 4)
     assert line.weight_s is not None
     for i, stage in enumerate(plan.stages):
@@ -169,7 +176,7 @@ def test_a_timeline_has_every_pass_of_every_microbatch_once_and_none_beside_anot
 def test_a_split_family_holds_as_many_microbatches_on_every_stage_and_recomputes_nothing() -> None:
     problem = chain_of(ZB_H1)
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    prices = RingPrices(problem.cluster)
+    prices = NetworkPrices(problem.cluster)
     plan = price(problem, Shape(1, 2, 1, "pipeline", 1, "zb-h1"), cuts, prices)
     assert [stage.memory.in_flight for stage in plan.stages] == [2.0, 2.0]
     assert [stage.weight_s for stage in plan.stages] == [1.8, 1.8]
@@ -196,7 +203,7 @@ def test_the_checker_agrees_with_the_price_of_every_plan() -> None:
         for plan, name in every_family_plan(problem, simulated=True):
             fit = all(problem.fits(stage.memory.total_bytes) for stage in plan.stages)
             document = {**document_of(plan), "feasible": fit}
-            assert objections(problem, document, RingPrices(problem.cluster)) == [], (seed, name)
+            assert objections(problem, document, NetworkPrices(problem.cluster)) == [], (seed, name)
             seen.add(name)
             plans += 1
     assert {*SPLIT_FAMILIES} <= seen
@@ -219,7 +226,7 @@ LIES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_consistent_lie_about_a_split_family_is_refused(family: Family, lie: str) -> None:
     problem = replace(chain_of(family), recompute="best")
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    prices = RingPrices(problem.cluster)
+    prices = NetworkPrices(problem.cluster)
     shape = Shape(1, 2, 1, "pipeline", family.chunks, family.name)
     document = dict(document_of(price(problem, shape, cuts, prices)))
     assert objections(problem, document, prices) == []
@@ -241,7 +248,7 @@ def test_a_consistent_lie_about_a_split_family_is_refused(family: Family, lie: s
 def test_too_few_microbatches_are_objected_to() -> None:
     problem = chain_of(ZB_V)
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    prices = RingPrices(problem.cluster)
+    prices = NetworkPrices(problem.cluster)
     document = document_of(price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, prices))
     found = objections(replace(problem, microbatches=3), document, prices)
     assert found == ["zb-v cannot run so many microbatches in so many stages"]
@@ -261,7 +268,7 @@ def test_what_was_proved_stays_as_fast_when_families_are_added() -> None:
 def test_a_replica_is_drawn_with_its_weight_gradients_apart() -> None:
     problem = chain_of(ZB_V)
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, RingPrices(problem.cluster))
+    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, NetworkPrices(problem.cluster))
     drawn = list(_events(1, "made", problem, plan))
     names = [event["cat"] for event in drawn if event["ph"] == "X"]
     assert {name: names.count(name) for name in ("forward", "backward", "weight")} == dict.fromkeys(
@@ -281,6 +288,6 @@ def test_a_replica_is_drawn_with_its_weight_gradients_apart() -> None:
 def test_a_document_that_no_family_has_is_not_drawn(change: dict[str, Any]) -> None:
     problem = chain_of(ZB_V)
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, RingPrices(problem.cluster))
+    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, NetworkPrices(problem.cluster))
     with pytest.raises(InputError, match=r"plan\.family"):
         pipeline_of({**document_of(plan), **change}, change.get("rounds", 8))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from phaze.check.events import run_events
 from phaze.check.families import Family as CheckedFamily
 from phaze.cost.memory import ParameterState
+from phaze.cost.network_prices import NetworkPrices
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.cluster import Level, cluster_of, switch_level
 from phaze.hardware.library import load_stack
@@ -24,8 +25,7 @@ from phaze.placement.layers import PlacedLayer, layer_graph
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
-from phaze.placement.prices import RingPrices
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Rules
 from phaze.placement.settings import stack_rules
 from phaze.placement.solve import fastest_plan
@@ -46,7 +46,10 @@ def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> Placemen
     """Blocks in a row with transfers of 64 bytes between them, on a network of levels, under any family."""
     rng = random.Random(seed)
     forward_s, backward_s, weight = rng.choice([0.5, 1.0]), rng.choice([0.5, 1.0, 2.0]), rng.choice([0.2, 0.5])
-    rows = [PlacedLayer(i, forward_s, backward_s, 2.0, 1.0, False, weight_s=weight * backward_s) for i in range(blocks)]
+    rows = [
+        PlacedLayer(i, forward_s, backward_s, 2.0, 1.0, False, weight_s=weight * backward_s, block=True)
+        for i in range(blocks)
+    ]
     devices = int(np.prod([level.size for level in levels]))
     return PlacementProblem(
         rules=Rules("cluster", FAMILIES, piece_start_s=rng.choice([0.0, 0.01])),
@@ -57,7 +60,6 @@ def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> Placemen
         state=ParameterState(2.0, 4.0, 12.0),
         cluster=cluster_of("made", "made", levels),
         graphs=(layer_graph(1, rows, [(i, i + 1, 64.0) for i in range(blocks - 1)]),),
-        extras=(tuple(Extra(block=True) for _ in rows),),
     )
 
 
@@ -74,7 +76,7 @@ def equal_cut(problem: PlacementProblem, family: Family, stages: int, data: int,
     per, rows = len(problem.graphs[0].layers) // stages, problem.graphs[0].layers
     cuts = [StageCut(tuple(la.id for la in rows[i * per : (i + 1) * per]), "none") for i in range(stages)]
     shape = Shape(1, stages, data, "data" if order == "data" else "pipeline", family.chunks, family.name)
-    return price(problem, shape, cuts, RingPrices(problem.cluster))
+    return price(problem, shape, cuts, NetworkPrices(problem.cluster))
 
 
 def law_s(stages: int, chunks: int, rounds: int, work_s: tuple[float, float], message_s: float) -> tuple[float, float]:
@@ -161,7 +163,7 @@ def test_a_slower_level_is_never_faster_and_counts_once_nothing_hides_it(
         longest_s = max(max(stage.forward_s, stage.backward_s) for stage in before.stages)
         if slower > 1.01 and (moved_s > longest_s or not rules.overlaps(family)):
             assert after.batch_s > before.batch_s
-    assert objections(slow, document_of(after), RingPrices(slow.cluster)) == []
+    assert objections(slow, document_of(after), NetworkPrices(slow.cluster)) == []
 
 
 @given(st.integers(0, 10**6), st.integers(0, 2), st.floats(1.0, 1e3), st.booleans())
@@ -197,16 +199,18 @@ def test_no_plan_is_faster_where_the_middle_level_is_slow_and_chunks_hide_transf
     problem = replace(problem, rules=rules, devices=rng.choice([2, 4, 6]), microbatches=rng.choice([2, 4, 6]))
     plan = fastest_plan(problem)
     assert plan is not None and plan.batch_s == pytest.approx(brute_force(problem), rel=1e-9)
-    assert objections(problem, document_of(plan), RingPrices(problem.cluster)) == []
+    assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
 
 
 def test_a_plan_whose_transfers_were_left_out_is_refused() -> None:
     problem = chain(levels_of(640.0, 320.0, 0.01))
     problem = replace(problem, rules=replace(problem.rules, overlapped_transfers=True))
     free = replace(problem, cluster=replace(problem.cluster, levels=levels_of(1e18, 1e18, 1e18)))
-    assert objections(problem, document_of(equal_cut(problem, interleaved(2), 4, 1)), RingPrices(problem.cluster)) == []
+    assert (
+        objections(problem, document_of(equal_cut(problem, interleaved(2), 4, 1)), NetworkPrices(problem.cluster)) == []
+    )
     document = dict(document_of(equal_cut(free, interleaved(2), 4, 1)))
     document["stages"] = [{k: v for k, v in s.items() if "transfer" not in k} for s in document["stages"]]
-    found = objections(problem, document, RingPrices(problem.cluster))
+    found = objections(problem, document, NetworkPrices(problem.cluster))
     assert any("forward_transfer_s should be" in text for text in found)
     assert any("time_s should be" in text for text in found) and any("batch_s should be" in text for text in found)

@@ -46,7 +46,7 @@ def test_no_hindrance_of_a_product_is_negative(sizes: tuple[int, int, int], batc
     for chip in (load_chip(name, form="cores"), load_chip(name)):
         parts = Products(chip, IDEAL, {}).parts(product(batch, *sizes))
         assert (parts >= 0).all()
-        assert parts[2] == 0 or chip.of_clusters, "an ideal chip of cores sustains its peak"
+        assert parts[2] == 0 or not chip.lumped_share, "an ideal chip of cores sustains its peak"
 
 
 def test_infinitely_fast_memory_leaves_no_memory_step() -> None:
@@ -68,10 +68,10 @@ def test_a_perfect_host_adds_nothing_and_a_slow_one_does() -> None:
     model = load_family("gpt", GPT, tensor=2, microbatch=2)
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal"))
     host = NAMES.index("CPU launch overhead")
-    parts, costs = plan_parts(model, setting)
-    for one, cost in zip(parts, costs, strict=True):
+    parts, table = plan_parts(model, setting)
+    for one, passes_s in zip(parts, (table.forward_s + table.backward_s)[:, 0], strict=True):
         assert one.causes[host] == pytest.approx(0, abs=1e-12)
-        assert one.causes.sum() == pytest.approx(cost.forward_s + cost.backward_s, rel=1e-12)
+        assert one.causes.sum() == pytest.approx(passes_s, rel=1e-12)
         assert (one.causes >= -1e-15).all()
     slow = replace(setting, stack=replace(setting.stack, host_s=1e-3))
     assert all(one.causes[host] > 0 for one in plan_parts(model, slow)[0])
@@ -89,9 +89,9 @@ def test_cores_that_overlap_gain_side_by_side_and_hide_collectives() -> None:
     model = load_family("gpt", GPT, tensor=4, microbatch=2)
     stack = replace(load_stack("ideal"), schedule="overlap")
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), stack)
-    parts, costs = plan_parts(model, setting)
-    for one, cost in zip(parts, costs, strict=True):
-        assert one.causes.sum() == pytest.approx(cost.forward_s + cost.backward_s, rel=1e-12)
+    parts, table = plan_parts(model, setting)
+    for one, passes_s in zip(parts, (table.forward_s + table.backward_s)[:, 0], strict=True):
+        assert one.causes.sum() == pytest.approx(passes_s, rel=1e-12)
         others = [x for name, x in zip(NAMES, one.causes, strict=True) if name != "tensor-vector overlap"]
         assert min(others) >= -1e-12
     assert min(one.causes[NAMES.index("tensor-vector overlap")] for one in parts) < 0

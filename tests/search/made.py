@@ -11,9 +11,8 @@ import numpy as np
 from phaze.cost.mapping import product
 from phaze.cost.vector import Moved, VectorWork
 from phaze.cost.work import CollectiveWork, Work
-from phaze.evaluate.layer_passes import RuledLayer
-from phaze.evaluate.layers import column_costs
-from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.lowered_layer import LoweredLayer, LoweredMode
+from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.evaluate.schedule_operators import Unit
 from phaze.graph.ir import Call, Edge, Model, OperatorGraph
 from phaze.graph.zoo import load_family
@@ -75,7 +74,7 @@ def _work(rng: random.Random, size: int) -> Work:
     return Work("tensor", (shape,)) if kind == "tensor" else Work("both", (shape,), bare)
 
 
-def made_pass(rng: random.Random, most: int, size: int, machine: Machine, width: int = 1) -> RuledPass:
+def made_pass(rng: random.Random, most: int, size: int, machine: Machine, width: int = 1) -> LoweredPass:
     """Random operators and edges; in a tensor group one of them is a collective of 10 us."""
     works = [_work(rng, size) for _ in range(rng.randint(1, most))]
     if width > 1:
@@ -86,7 +85,7 @@ def made_pass(rng: random.Random, most: int, size: int, machine: Machine, width:
     )
     edges = tuple((i, j) for j in range(len(works)) for i in range(j) if rng.random() < 0.4)
     nothing: tuple[None, ...] = (None,) * len(works)
-    return RuledPass(ICML24, tuple(works), nothing, units, edges, (), 0.0).on_network(machine)
+    return LoweredPass(ICML24, tuple(works), nothing, units, edges, (), 0.0).on_network(machine)
 
 
 def made_machine(link_bytes_per_s: float = 2.0**32) -> Machine:
@@ -106,14 +105,14 @@ def made_model(seed: int, width: int = 1, microbatch: int = 1, blocks: int = 4, 
         forward, backward = (made_pass(rng, operators, microbatch, machine, width) for _ in range(2))
         held = rng.randint(1, 40) * MIB // width
         sharded = width > 1 and (name == "block" or rng.random() < 0.5)
-        saved, nothing = rng.randint(1, 60) * MIB * microbatch, RuledPass(ICML24, (), (), (), (), (), 0.0)
-        sizes = (held // 2, saved, saved, saved, sharded)
-        layers.append(RuledLayer(name, forward, backward, nothing, None, *sizes, accumulation_bytes=0.0))
+        saved, nothing = rng.randint(1, 60) * MIB * microbatch, LoweredPass(ICML24, (), (), (), (), (), 0.0)
+        modes = (LoweredMode("selective", nothing, saved, 0), LoweredMode("full", None, saved, 0))
+        layers.append(LoweredLayer(name, forward, backward, modes, held // 2, saved, sharded, accumulation_bytes=0.0))
     return chained(layers, (0, *(1,) * blocks, 2), width, microbatch)
 
 
 def chained(
-    layers: Sequence[RuledLayer],
+    layers: Sequence[LoweredLayer],
     calls: Sequence[int],
     width: int = 1,
     microbatch: int = 1,
@@ -192,8 +191,7 @@ def _value_of_each(task: ModelTask, chip: Chip, objective: Objective) -> float:
     for at in range(len(task.graphs)):
         times = layers_on(task, at, chip, None).exact.times
         for choice, zero in product_of(choices, task.training.zeros):
-            costs, rate = column_costs(times), float(times.hbm_bytes_per_s[0])
-            problem = problem_of(task, Configuration(at, choice, (zero,)), costs, chip.hbm.size_bytes, rate)
+            problem = problem_of(task, Configuration(at, choice, (zero,)), times, chip.hbm.size_bytes)
             for family in problem.rules.families:
                 alone = replace(problem, rules=replace(problem.rules, families=(family,)))
                 plan = fastest_plan(alone, task.prices)

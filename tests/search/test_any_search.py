@@ -121,7 +121,7 @@ def _check_bounds(model: str, rule: ScheduleRule, width: int, seed: int) -> None
     arrays = opened.arrays().taken(np.array([chip]))
     cheap, dual = (layer_bounds(task, task.graphs[0], arrays, use) for use in (CHEAP, DUAL))
     exact = layers_on(task, 0, opened.chip(chip, GIB), None).exact.times
-    for name in ("forward_s", "backward_s", "selective_s", "full_s"):
+    for name in ("forward_s", "backward_s", "again_s"):
         low, high, truth = (getattr(times, name) for times in (cheap, dual, exact))
         assert (low <= high * (1 + 1e-12)).all()
         assert (high <= truth * (1 + 1e-9)).all()

@@ -40,7 +40,6 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
             training.machine,
             training.devices,
             training.batch,
-            training.precision,
             training.optimizer,
             training.zeros[0],
             chunks=training.chunks,

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from phaze.evaluate.layer_table import LayerTable
-from phaze.evaluate.layers import column_costs
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds, model_bounds
@@ -29,15 +28,15 @@ def _task(model: RankGraph, recompute: RecomputeChoice, training: Training) -> M
 
 def _times(graph: RankGraph, forward_s: Floats, backward_s: Floats) -> LayerTable:
     """Layer times without selective recompute; a full one runs the forward pass again."""
-    nothing, more = np.zeros_like(forward_s), np.zeros((0, *forward_s.shape))
-    return LayerTable(graph.layers, forward_s, backward_s, nothing, forward_s, more, np.ones(forward_s.shape[1]))
+    again_s = np.stack([np.zeros_like(forward_s), forward_s])
+    return LayerTable(graph.layers, forward_s, backward_s, again_s, np.ones(forward_s.shape[1]))
 
 
 def _truth(
     task: ModelTask, times: LayerTable, hbm: int, chip: int = 0, configuration: Configuration | None = None
 ) -> float:
     chosen = configuration or task.configurations[0]
-    problem = problem_of(task, chosen, column_costs(times, chip), hbm, 1.0)
+    problem = problem_of(task, chosen, times.column(chip), hbm)
     plan = fastest_plan(problem)
     return np.inf if plan is None else plan.batch_s
 

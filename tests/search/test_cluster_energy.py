@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from phaze.cost.chip_set import chip_set
-from phaze.evaluate.layers import layer_costs
+from phaze.evaluate.layers import model_table
 from phaze.hardware.library import load_chip
 from phaze.hardware.technology import load_technology
 from phaze.placement.layout import Shape
@@ -26,7 +26,7 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
     for shard in (0, 2):
         task = cluster_task("gpt", widths=(1,), microbatches=(1,), zeros=(1,), shards=(shard,))
         graph, setting, configuration = task.graphs[0], task.training.setting(CHIP), task.configurations[0]
-        problem = problem_of(task, configuration, layer_costs(graph.model, setting), 1e12, 1e12)
+        problem = problem_of(task, configuration, model_table(graph.model, setting), 1e12)
         cuts = [StageCut(tuple(range(len(graph.calls))), "none")]
         plan = price(problem, Shape(1, 1, 4, "data"), cuts, task.prices)
         spreads = [b""] * sum(len(layer.passes) for layer in graph.layers)
@@ -49,7 +49,7 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
 def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> None:
     task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zeros=(zero,), batch=6)
     graph, setting, configuration = task.graphs[0], task.training.setting(CHIP), task.configurations[0]
-    problem = problem_of(task, configuration, layer_costs(graph.model, setting), 1e12, 1e12)
+    problem = problem_of(task, configuration, model_table(graph.model, setting), 1e12)
     count = len(graph.calls)
     cuts = [StageCut(tuple(range(3)), mode), StageCut(tuple(range(3, count)), mode)]
     family = task.training.machine.stack.families[0]
@@ -62,7 +62,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     expected = np.zeros_like(found)
     for kind in graph.calls:
         own = layers[kind]
-        both = own.forward_j + own.backward_j
+        both = own.passes_j
         if kind == block and mode != "none":
             both = both + (own.again_j[mode])
         expected += 6 * 2 * both[:, 0]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.evaluate.layer_table import LayerTable
-from phaze.evaluate.layers import column_costs, layer_costs
+from phaze.evaluate.layers import model_table
 from phaze.hardware.stack import ScheduleRule
 from phaze.pipeline.names import PipelineFamily
 from phaze.placement.solve import fastest_at, fastest_plan
@@ -54,10 +54,10 @@ def _random_times(task: ModelTask, graph: int, seed: int, chips: int) -> LayerTa
     scale = 10.0 ** rng.uniform(-6, -1, chips)
     forward, backward, selective, full = (scale * rng.uniform(0.0, 1.0, shape) for _ in range(4))
     rates = 10.0 ** rng.uniform(8, 12, chips)
-    more = forward * rng.uniform(0.0, 1.0, (len(task.graphs[graph].layers[0].more), *shape))
+    more = forward * rng.uniform(0.0, 1.0, (len(task.graphs[graph].layers[0].modes) - 2, *shape))
     weight = None if task.graphs[graph].layers[0].halves is None else backward * rng.uniform(0.0, 1.0, shape)
-    recomputed = (forward * selective / scale, forward * full / scale, more)
-    return LayerTable(task.graphs[graph].layers, forward, backward, *recomputed, rates, weight_s=weight)
+    again = np.stack([forward * selective / scale, *more, forward * full / scale])
+    return LayerTable(task.graphs[graph].layers, forward, backward, again, rates, weight_s=weight)
 
 
 def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
@@ -72,8 +72,7 @@ def _check_bounds(task: ModelTask, hbm_bytes: int, seed: int) -> None:
         each, below = cheap_floors(tables, times, configuration.recompute, limits), cut_bounds(tables, times, limits)
         np.testing.assert_allclose(each, np.where(np.isfinite(cheap), np.minimum(cheap, limits), np.inf), rtol=1e-8)
         for chip in range(4):
-            rate = float(times.hbm_bytes_per_s[chip])
-            problem = problem_of(task, configuration, column_costs(times, chip), hbm_bytes, rate)
+            problem = problem_of(task, configuration, times.column(chip), hbm_bytes)
             alone = [fastest_plan(replace(problem, zero=zero), task.prices) for zero in configuration.zeros]
             best_s = min((plan.batch_s for plan in alone if plan is not None), default=None)
             if best_s is None:
@@ -122,12 +121,10 @@ def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
     for graph in range(len(task.graphs)):
         times = layer_bounds(task, task.graphs[graph], opened.arrays(), CHEAP)
         for chip in range(0, len(opened), 3):
-            alone = layer_costs(task.graphs[graph].model, task.training.setting(opened.chip(chip, MIB)))
-            for one, own in zip(column_costs(times, chip), alone, strict=True):
-                assert one.forward_s == pytest.approx(own.forward_s, rel=1e-12)
-                assert one.backward_s == pytest.approx(own.backward_s, rel=1e-12)
-                assert one.selective_s == pytest.approx(own.selective_s, rel=1e-12)
-                assert one.full_s == pytest.approx(own.full_s, rel=1e-12)
+            alone = model_table(task.graphs[graph].model, task.training.setting(opened.chip(chip, MIB)))
+            np.testing.assert_allclose(times.forward_s[:, chip], alone.forward_s[:, 0], rtol=1e-12)
+            np.testing.assert_allclose(times.backward_s[:, chip], alone.backward_s[:, 0], rtol=1e-12)
+            np.testing.assert_allclose(times.again_s[..., chip], alone.again_s[..., 0], rtol=1e-12)
 
 
 @settings(max_examples=12, deadline=None)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.hardware.technology import load_technology
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
-from phaze.placement.prices import RingPrices
 from phaze.placement.structure import StageCut
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.chips import enumerate_space
@@ -26,13 +26,13 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     task = task_of("made", 1.0, made_training(8, 6), [model], ["full"])
     problem = pattern_of(task, task.configurations[0], 64 * GIB)
     plan = price(
-        problem, Shape(1, 2, 2), [StageCut((0, 1), "full"), StageCut((2, 3), "none")], RingPrices(problem.cluster)
+        problem, Shape(1, 2, 2), [StageCut((0, 1), "full"), StageCut((2, 3), "none")], NetworkPrices(problem.cluster)
     )
     joules = []
     for forward, backward in ((1.0, 2.0), (3.0, 5.0), (7.0, 11.0)):
         ahead, behind = np.zeros((len(COMPONENTS), 1)), np.zeros((len(COMPONENTS), 1))
         ahead[0], behind[0] = forward, backward
-        joules.append(LayerJoules(ahead, behind, {"full": ahead}))
+        joules.append(LayerJoules(ahead + behind, {"full": ahead}))
     found = plan_joules(task, task.configurations[0], problem, plan, joules, TABLE)
     layers = 6 * ((2 * 1 + 2) + (2 * 3 + 5) + (3 + 5) + (7 + 11))
     held = sum(model.layers[kind].parameter_bytes for kind in model.calls)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from phaze.hardware.clocked import full_rate_power
-from phaze.hardware.manufacturing import core_chips_usd, manufacturing_kgco2e, manufacturing_of
+from phaze.hardware.columns import Floats
+from phaze.hardware.manufacturing import chips_usd, manufacturing_kgco2e, manufacturing_of
 from phaze.hardware.ownership import GB, load_terms
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.values import replace
@@ -18,10 +19,16 @@ def opened() -> SpaceChips:
     return enumerate_space(small_space())
 
 
+def priced(opened: SpaceChips, area_mm2: Floats, dies: int, hbm_bytes: int = 0) -> Floats:
+    base = opened.space.base
+    several = replace(base, built=replace(base.built, dies=dies))
+    return chips_usd(opened.chips, area_mm2, several, hbm_bytes, load_terms(), opened.space.technology)
+
+
 @pytest.mark.parametrize("dies", [1, 2, 4])
 def test_a_chip_of_several_dies_costs_and_emits_as_the_chip_by_itself(opened: SpaceChips, dies: int) -> None:
     technology, terms = opened.space.technology, load_terms()
-    usd = core_chips_usd(opened.area_mm2, dies, HBM_BYTES, terms, technology)
+    usd = priced(opened, opened.area_mm2, dies, HBM_BYTES)
     kgco2e = manufacturing_kgco2e(opened.area_mm2 / dies, dies, float(HBM_BYTES), technology.fab, terms)
     for number in range(0, len(opened), max(1, len(opened) // 7)):
         chip = opened.chip(number, HBM_BYTES)
@@ -32,19 +39,19 @@ def test_a_chip_of_several_dies_costs_and_emits_as_the_chip_by_itself(opened: Sp
 
 
 def test_more_dies_of_the_same_silicon_cost_other_money(opened: SpaceChips) -> None:
-    node, terms = opened.space.technology, load_terms()
-    one, four = (core_chips_usd(opened.area_mm2, dies, 0, terms, node) for dies in (1, 4))
+    terms = load_terms()
+    one, four = (priced(opened, opened.area_mm2, dies) for dies in (1, 4))
     # Smaller dies yield more, and the package is paid once either way.
     assert (four < one).all() and (four > terms.package_usd).all()
-    assert np.allclose(core_chips_usd(opened.area_mm2, 1, int(GB), terms, node) - one, terms.hbm_usd_per_gb)
+    assert np.allclose(priced(opened, opened.area_mm2, 1, int(GB)) - one, terms.hbm_usd_per_gb)
 
 
 def test_a_die_larger_than_a_wafer_cannot_be_bought_and_several_smaller_ones_can(opened: SpaceChips) -> None:
-    technology, terms = opened.space.technology, load_terms()
+    technology = opened.space.technology
     wafer_mm2 = np.pi * (technology.fab.wafer_diameter_mm / 2) ** 2
     huge = np.full(len(opened), 0.9 * wafer_mm2)
-    assert np.isinf(core_chips_usd(huge, 1, 0, terms, technology)).all()
-    assert np.isfinite(core_chips_usd(huge, 64, 0, terms, technology)).all()
+    assert np.isinf(priced(opened, huge, 1)).all()
+    assert np.isfinite(priced(opened, huge, 64)).all()
 
 
 def test_the_power_of_all_chips_is_that_of_each(opened: SpaceChips) -> None:

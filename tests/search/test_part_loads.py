@@ -19,7 +19,7 @@ from phaze.search.bounds.model_bounds import CHEAP, device_floors
 from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors, peak_floors
 from phaze.search.chips import enumerate_space
 from phaze.search.deadline import NEVER
-from phaze.search.finer_bounds import bounds_on, raise_open
+from phaze.search.dual_bounds import bounds_on, raise_open
 from phaze.search.rank_graph import RankGraph
 from phaze.search.run import begin
 from phaze.search.task import ModelTask, networks_of
@@ -30,8 +30,12 @@ def _overlapping(graph: RankGraph) -> RankGraph:
     """The graph under the rule by which kinds of cores and the network work at once."""
     layers = []
     for layer in graph.layers:
-        passes = {name: replace(getattr(layer, name), rule=OVERLAP) for name in ("forward", "backward", "selective")}
-        layers.append(replace(layer, **passes))
+        forward, backward = (replace(run, rule=OVERLAP) for run in (layer.forward, layer.backward))
+        modes = tuple(
+            replace(mode, rerun=None if mode.rerun is None else replace(mode.rerun, rule=OVERLAP))
+            for mode in layer.modes
+        )
+        layers.append(replace(layer, forward=forward, backward=backward, modes=modes))
     return replace(graph, layers=tuple(layers))
 
 
@@ -50,7 +54,7 @@ def test_what_parts_take_is_below_the_cheap_bounds_of_every_chip(seed: int, over
     times = layer_times_on(job, opened, networks, chips, index, CHEAP)[0]
     whole = device_floors(task, times)
     for graph, own in enumerate(task.graphs):
-        assert counts_parts(own, chips)
+        assert counts_parts(own)
         works = [work for layer in own.layers for one in layer.passes for work in one.works]
         floors = part_floors(task, own, PartLoads(cost_table(works, chips, task.training.constants), chips))
         assert (floors <= whole[graph] * (1 + 1e-12)).all()

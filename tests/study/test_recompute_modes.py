@@ -19,13 +19,13 @@ def task(rules: str = "cluster", **training: Any) -> ModelTask:
 def test_named_modes_are_configurations() -> None:
     found = task(**JOB, recompute=["selective", ["mlp", "layernorm"], "mlp", True])
     assert {one.recompute for one in found.configurations} == {"selective", "layernorm+mlp", "mlp", "full"}
-    names = [mode.name for mode in found.graphs[0].layers[1].more]
+    names = [mode.name for mode in found.graphs[0].layers[1].modes[1:-1]]
     assert names == ["layernorm+mlp", "mlp"]
 
 
 def test_without_a_name_the_modes_of_the_stack_are_as_they_were() -> None:
     assert {one.recompute for one in task(**JOB).configurations} == {"best"}
-    assert len(task(**JOB, recompute=[False]).graphs[0].layers[1].more) > 0
+    assert len(task(**JOB, recompute=[False]).graphs[0].layers[1].modes[1:-1]) > 0
 
 
 @pytest.mark.parametrize(

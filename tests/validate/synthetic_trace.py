@@ -4,7 +4,7 @@ from typing import Any
 
 from phaze.cost.chip_set import chip_set
 from phaze.cost.collective import Kind, collective
-from phaze.evaluate.ruled_pass import work_times
+from phaze.evaluate.lowered_pass import work_times
 from phaze.evaluate.run_file import RunJob
 from phaze.hardware.cluster import Cluster
 from phaze.validate.predicted_step import StepWorks, class_of_work

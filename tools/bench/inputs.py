@@ -11,7 +11,7 @@ from phaze.cost.parts import tensor_parts
 from phaze.cost.products import TensorParts
 from phaze.evaluate.flow import placed_layers
 from phaze.evaluate.flow import placement_problem as problem_of
-from phaze.evaluate.layers import Setting, layer_costs, pass_problem
+from phaze.evaluate.layers import Setting, model_table, pass_problem
 from phaze.graph.fuse import Fusion, fuse
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
@@ -88,8 +88,8 @@ def placement_problem(asked: PlacementInput) -> PlacementProblem:
     """The placement problem: layers' times by exact schedules on the stand-in chip."""
     setting = _setting()
     models = [_model(asked.model, width, asked.microbatch) for width in asked.widths]
-    placed = [placed_layers(model, layer_costs(model, setting)) for model in models]
-    job = PlacementJob(setting.machine, DEVICES, BATCH, "bf16", "sgd", recompute=asked.recompute)
+    placed = [placed_layers(model, model_table(model, setting)) for model in models]
+    job = PlacementJob(setting.machine, DEVICES, BATCH, "sgd", recompute=asked.recompute)
     return problem_of(job, asked.microbatch, placed, float(asked.hbm_bytes), None)
 
 
@@ -111,7 +111,7 @@ def core_part(whole_global_buffer: bool) -> TensorPart:
         core.rows,
         core.columns,
         float(core.operand_bytes),
-        core.feed_bytes_per_s(chip.clock_hz),
+        core.feed_bytes_per_cycle(chip.clock_hz) * chip.clock_hz,
         chip.clock_hz,
         chip.global_buffer.size_bytes / share,
         chip.global_buffer.bandwidth_bytes_per_s / share,

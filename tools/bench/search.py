@@ -13,8 +13,8 @@ from phaze.hardware.calibration import IDEAL
 from phaze.search.baseline import scale_for
 from phaze.search.bounds.kernels import warm
 from phaze.search.folder import Finished, run_in
-from phaze.search.plain_path import plain_of
 from phaze.search.question_files import Papers
+from phaze.search.reference_path import plain_of
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
@@ -79,8 +79,7 @@ def section(sample: int = SAMPLE) -> Section:
     certified = done.document["certificate"]["gap"] <= job.gap * (1 + TIE)
     best, plain = _plain(job, done, sample)
     beaten = best < done.best.score * (1 - job.gap - TIE)
-    arrays = done.state.arrays
-    parts = len(tensor_parts(arrays, IDEAL, "all_cores")[0]) if not arrays.of_clusters else 0
+    parts = len(tensor_parts(done.state.arrays, IDEAL, "all_cores")[0])
     mapped = (distinct_products(job), parts)
     mapper_s = MAPPER.least_s * mapped[0] * mapped[1]
     called = f"{MODEL}, {len(done.state.opened):,} chips"

@@ -64,7 +64,7 @@ def _product_fits(tables: Sequence[ProductRows]) -> Iterator[RowFit]:
         else:
             fit = fit_plain(rows, chip) if table.precision == "bf16" else fit_low(rows, chip)
             known = {name: getattr(said, name, None) for name in fit.constants}
-            if "clock_hz" in known and chip.of_clusters:
+            if "clock_hz" in known and not chip.lumped_share:
                 known["clock_hz"] = chip.measured.clock_hz
             spreads = (_spread(fit.before), _spread(fit.fitted), _spread(fit.held_back))
             yield RowFit(subject, len(rows), fit.constants, known, *spreads)

@@ -28,7 +28,7 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     keys, place = chip_keys(chip)
     device = chip_in(keys, place)
     progress.step(f"fitting constants to {len(rows):,} measurements")
-    cores = not device.of_clusters
+    cores = device.lumped_share
     found = fit_chip(rows, device)
     said = found.calibration.as_read()
     constants = {

@@ -33,7 +33,7 @@ def announce(model: str, sequence: int | None) -> None:
     from phaze.graph.supply.supply import Traced, supply_of
 
     try:
-        supply = supply_of(model, kept=True)
+        supply = supply_of(model, traced_before=True)
         if not isinstance(supply, Traced):
             return
         facts = supply.facts

@@ -78,7 +78,9 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
     from phaze.graph.supply.supply import GraphFamily, supply_of
 
     job = document["job"]
-    supply = GraphFamily(job["family"], job["sizes"]) if "family" in job else supply_of(job["model"], kept=True)
+    supply = (
+        GraphFamily(job["family"], job["sizes"]) if "family" in job else supply_of(job["model"], traced_before=True)
+    )
     length = supply.facts.length(job["sequence"])
     for at, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
         shared = {key: graph[key] for key in ("context", "expert", "expert_tensor") if key in graph}
@@ -130,7 +132,7 @@ def _missing(job: Mapping[str, Any]) -> str | None:
     if gone is not None or not is_place(model):
         return gone
     try:
-        return None if supply_of(model, kept=True).facts else model
+        return None if supply_of(model, traced_before=True).facts else model
     except InputError:
         return model
 

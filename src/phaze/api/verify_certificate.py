@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
-    from phaze.search.plain_path import Plain
+    from phaze.search.reference_path import Plain
 
 NOT_COVERED = 3
 """The exit code of what the checker has no rules for."""
@@ -41,8 +41,8 @@ def as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "V
     from phaze.files import read_text
     from phaze.search.baseline import scale_for
     from phaze.search.boxes.opening import reopened
-    from phaze.search.plain_path import plain_of
     from phaze.search.question_files import unlike
+    from phaze.search.reference_path import plain_of
     from phaze.search.view_check import check_view
     from phaze.search.witness import CERTIFICATE, fusion_of
     from phaze.study.load import question_in
@@ -71,7 +71,7 @@ def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
     def values(chip: int) -> list[float]:
         from phaze.search.baseline import scale_for
         from phaze.search.chips import enumerate_space
-        from phaze.search.plain_path import plain_of
+        from phaze.search.reference_path import plain_of
         from phaze.study.load import question_in
 
         if not references:

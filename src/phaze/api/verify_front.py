@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from phaze.front.measures import Measures
     from phaze.front.reference import PlainFront
     from phaze.report.progress import Progress
-    from phaze.search.plain_path import Plain
+    from phaze.search.reference_path import Plain
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class FrontFolder:
         from phaze.front.reference import PlainFront
         from phaze.front.run import job_for, memories_of, scales_for
         from phaze.search.boxes.opening import reopened
-        from phaze.search.plain_path import plain_of
+        from phaze.search.reference_path import plain_of
         from phaze.study.load import question_in
 
         if not self.opened:
@@ -59,8 +59,8 @@ class FrontFolder:
             from phaze.files import read_text
             from phaze.search.boxes.opening import chips_numbered
             from phaze.search.chips import enumerate_space
-            from phaze.search.plain_path import plain_of
             from phaze.search.question_files import PROBLEM
+            from phaze.search.reference_path import plain_of
 
             own = self.plain()[0].plain
             if boxed(json.loads(read_text(str(self.folder / PROBLEM))[0])):  # by the number of a combination

@@ -1,4 +1,4 @@
-"""Sets of chips as costs see them: columns of chips of cores (version 1) or of clusters, with the clocks they hold.
+"""Sets of chips as costs see them: columns of chips with the clocks they hold.
 
 A schedule has as many cores of either kind as there are clusters, whose arrays work together behind one port.
 """
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.errors import InputError
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.clocked import chip_areas
@@ -21,16 +20,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ChipSet:
-    """Chips at the clocks that they hold; areas are for the wires that energy counts, 0 without a node and of cores.
-
-    ``of_clusters``: their arrays and lanes are those of clusters, and a power limit sets their clocks.
-    """
+    """Chips at the clocks that they hold; areas, of all of a chip and of one cluster, are for the wires that energy
+    counts, 0 without a process."""
 
     columns: ChipColumns
     held_hz: Floats
     area_mm2: Floats
     cluster_mm2: Floats
-    of_clusters: bool
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -38,7 +34,7 @@ class ChipSet:
     def taken(self, index: NDArray[Any]) -> "ChipSet":
         """The chips of ``index``, numbers or flags."""
         held, area, inside = (values[index] for values in (self.held_hz, self.area_mm2, self.cluster_mm2))
-        return ChipSet(self.columns.taken(index), held, area, inside, self.of_clusters)
+        return ChipSet(self.columns.taken(index), held, area, inside)
 
     @property
     def hbm_bytes_per_s(self) -> Floats:
@@ -58,27 +54,22 @@ class ChipSet:
         """The clock of every chip: the one measured where there is one, else the one it holds."""
         return self.held_hz if constants.clock_hz is None else np.full(len(self), constants.clock_hz)
 
-
-def cores_of(columns: ChipColumns) -> ChipSet:
-    """Chips of cores as a set."""
-    none = np.zeros(len(columns))
-    return ChipSet(columns, columns.clock_hz, none, none, of_clusters=False)
+    def sustained_share(self, constants: Constants) -> Floats:
+        """Of the cycles in which arrays have a tile that they work in: by design, or as measured of the chip."""
+        share = self.columns.sustained_share
+        return np.where(share > 0, share, constants.matrix_share)
 
 
 def chip_set(chips: Sequence[Chip]) -> ChipSet:
-    """Chips of one kind as a set."""
-    if not any(chip.of_clusters for chip in chips):
-        return cores_of(columns_of(chips))
-    if not all(chip.of_clusters for chip in chips):
-        raise InputError("chips", "chips of cores and of clusters have no set in common", "give chips of one kind")
+    """Chips as a set."""
     columns, areas = columns_of(chips), [chip_areas(chip) for chip in chips]
     held_hz = np.array([chip.clock_hz for chip in chips])
     total = np.array([0.0 if area is None else area.total for area in areas])
     inside = np.array([0.0 if area is None else area.clusters for area in areas]) / columns.built
-    return ChipSet(columns, held_hz, total, inside, of_clusters=True)
+    return ChipSet(columns, held_hz, total, inside)
 
 
 def timed_set(chip: Chip) -> ChipSet:
     """One chip as a set for times alone: its area, which only energies ask for, is left out."""
     columns, none = columns_of([chip]), np.zeros(1)
-    return ChipSet(columns, np.array([chip.clock_hz]), none, none, chip.of_clusters)
+    return ChipSet(columns, np.array([chip.clock_hz]), none, none)

@@ -1,4 +1,4 @@
-"""Energy of works by component, and power of a layer, on a set of chips of cores or of clusters.
+"""Energy of works by component, and power of a layer, on a set of chips.
 
 For a work with M multiply-accumulates and O lane operations, its bytes at each level (:class:`Column`), and
 the prices of a chip (:class:`EnergyPrices`), all at the reference voltage and times V^2 at the clock of the chip:
@@ -10,11 +10,13 @@ the prices of a chip (:class:`EnergyPrices`), all at the reference voltage and t
     global_buffer  = V^2 (global_bytes + hbm_bytes) buffer(G)           to the cores, to HBM
     hbm            = hbm_bytes hbm
 
-    chips of cores      V = 1;  edge = fill = core(U), and what fills is what the global buffer reads and writes once
-                        for all cores that share it;  vector = 2 core(U')
-    chips of clusters   V(f);  edge = share (buffer(U) + e_edge + wire sqrt(cluster area) / 2), share: bytes that arrays
-                        of a cluster read together over what each would read alone;  fill = across = buffer(U) + wire
-                        sqrt(area) / 2 for bytes through the ports;  vector = 2 buffer(registers) + across
+    edge   = share (buffer(U) + e_edge + wire sqrt(cluster area) / 2)   share: bytes that arrays of a cluster read
+                                                                        together over what each would read alone
+    fill   = buffer(U) + wire sqrt(area) / 2                            for bytes through the ports
+    vector = 2 buffer(registers) + fill
+
+A process without voltage has V = 1, e_edge = wire = 0, fills by what the global buffer reads and writes once for all
+clusters that share it, and its vector operands pass no buffer but their own (``Technology.port_fills``).
 
 Idle power and links are the caller's (``static``, ``links`` are 0 here; SerDes of clusters never sleep, so bytes that
 are sent cost nothing beside idle power). Energy is never below M mac + compulsory bytes x hbm. Over the operators of a
@@ -65,15 +67,14 @@ class Energies:
 class EnergyPrices:
     """What operations and bytes take on every chip, joules at the reference voltage.
 
-    The tensor buffers take ``buffers`` times (``edge_share`` core bytes x ``edge`` + filled bytes x ``fill``), so that
-    either the factor or what it multiplies has the joules; ``port_fills``: bytes through ports fill the buffers.
+    The tensor buffers take ``edge_share`` core bytes x ``edge`` + filled bytes x ``fill``; ``port_fills``: those are
+    the bytes through ports.
     """
 
     volts_squared: Floats
     mac_j: float
     lane_j: float
     hbm_j: float
-    buffers: Floats
     edge_share: Floats
     edge: Floats
     fill: Floats
@@ -84,41 +85,21 @@ class EnergyPrices:
 
 def prices_of(chips: ChipSet, technology: Technology, constants: Constants) -> EnergyPrices:
     """The prices of every chip."""
-    if technology.sets_clock:
-        return _node_prices(chips, technology, constants)
-    each, energy = np.ones(len(chips)), technology.energy
+    columns, energy = chips.columns, technology.energy
+    operand_j = energy.core_buffer_j_per_byte(columns.operand_bytes)
+    across_j = operand_j + technology.wire_j * np.sqrt(chips.area_mm2) / 2.0
+    vector_j = 2.0 * energy.core_buffer_j_per_byte(columns.register_bytes)
     return EnergyPrices(
-        volts_squared=each,
+        volts_squared=technology.voltage.at(chips.running_hz(constants)) ** 2,
         mac_j=energy.mac_j,
         lane_j=energy.lane_j,
         hbm_j=energy.hbm_j_per_byte,
-        buffers=energy.core_buffer_j_per_byte(chips.columns.operand_bytes),
-        edge_share=each,
-        edge=each,
-        fill=each,
-        port_fills=False,
-        vector_j=2.0 * energy.core_buffer_j_per_byte(chips.columns.register_bytes),
-        global_j=energy.buffer.at(chips.columns.global_bytes),
-    )
-
-
-def _node_prices(chips: ChipSet, node: Technology, constants: Constants) -> EnergyPrices:
-    clusters, energy = chips.columns, node.energy
-    volts_squared = node.voltage.at(chips.running_hz(constants)) ** 2
-    operand_j = energy.core_buffer_j_per_byte(clusters.operand_bytes)
-    across_j = operand_j + node.wire_j * np.sqrt(chips.area_mm2) / 2.0
-    return EnergyPrices(
-        volts_squared=volts_squared,
-        mac_j=energy.mac_j,
-        lane_j=energy.lane_j,
-        hbm_j=energy.hbm_j_per_byte,
-        buffers=volts_squared,
-        edge_share=edge_bytes(clusters) / (2.0 * clusters.arrays * (clusters.rows + clusters.columns)),
-        edge=operand_j + energy.edge_j + node.wire_j * np.sqrt(chips.cluster_mm2) / 2.0,
+        edge_share=edge_bytes(columns) / (2.0 * columns.arrays * (columns.rows + columns.columns)),
+        edge=operand_j + energy.edge_j + technology.wire_j * np.sqrt(chips.cluster_mm2) / 2.0,
         fill=across_j,
-        port_fills=True,
-        vector_j=2.0 * energy.core_buffer_j_per_byte(clusters.register_bytes) + across_j,
-        global_j=energy.buffer.at(clusters.global_bytes),
+        port_fills=technology.port_fills,
+        vector_j=vector_j + across_j if technology.port_fills else vector_j,
+        global_j=energy.buffer.at(columns.global_bytes),
     )
 
 
@@ -137,7 +118,7 @@ def energies_at(column: Column, work: int, price: EnergyPrices) -> Energies:
     nothing = np.zeros(len(square))
     return Energies(
         tensor_arrays=square * (macs * price.mac_j),
-        tensor_buffers=price.buffers * (price.edge_share * column.core_bytes(work) * price.edge + filled * price.fill),
+        tensor_buffers=square * (price.edge_share * column.core_bytes(work) * price.edge + filled * price.fill),
         vector_units=square * (operations * price.lane_j),
         vector_buffers=square * column.vector_bytes(work) * price.vector_j,
         global_buffer=square * (column.global_bytes(work) + hbm_bytes) * price.global_j,

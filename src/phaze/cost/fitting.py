@@ -134,7 +134,7 @@ def _fit_products(rows: Sequence[Measured], chip: Chip, start: Constants) -> Con
     chips, rated_hz = chip_set([chip]), chip.rated_clock_hz
     begun = replace(start, matrix_share=0.9, hbm_share=0.9, start_up_s=2e-5, block_cycles=60.0)
     bounds = PRODUCT_BOUNDS
-    if chip.of_clusters:
+    if not chip.lumped_share:
         begun = replace(begun, clock_hz=0.9 * rated_hz)
         bounds = (("clock_hz", (LEAST_CLOCK * rated_hz, rated_hz)), *CLUSTER_BOUNDS)
     return descend(lambda c: loss_of(rows, chips, c), begun, bounds)
@@ -171,7 +171,7 @@ def _calibration(found: Constants, rows: Sequence[Measured], chip: Chip) -> Cali
     old = chip.calibration or Calibration()
     if sum(bool(row.work.products) for row in rows) >= LEAST_ROWS:
         old = replace(old, hbm_share=_rounded(found.hbm_share), start_up_s=_rounded(found.start_up_s))
-        if not chip.of_clusters:
+        if chip.lumped_share:
             share, cycles = _rounded(found.matrix_share), _rounded(found.block_cycles)
             old = replace(old, matrix_share=share, block_cycles=cycles)
     if sum(not row.work.products for row in rows) >= LEAST_ROWS:

@@ -9,6 +9,7 @@ from math import ceil
 from typing import Literal
 
 from phaze.errors import InputError
+from phaze.hardware.chip_parts import MULTICAST
 
 Flow = Literal["os-mn", "os-nm", "ws", "is"]
 Order = Literal["a", "b", "c", "through"]
@@ -21,14 +22,6 @@ ENOUGH = 8
 """Items for each core beyond which splitting k further is not tried."""
 SLICE = 64
 """Rows or columns of a streamed operand that the global buffer holds at a time."""
-MULTICAST = 16
-"""Plain cores that one fragment of an operand can reach: the widest multicast of shipping chips."""
-SUSTAINED_SHARE = 0.95
-"""Of its cycles that an array of a cluster works while it has a tile, on every chip: zeros on A100 reach 0.9455 of
-peak, Gaudi 2 0.969, and AMD states up to 0.94 at the clock measured."""
-LATENCY_CYCLES = 1000
-"""From a cluster's first request for a tile to its first operand, and back (assumed; between 500 and 2000 nothing
-moves)."""
 SUM_BYTES = 4
 """Sums are kept in fp32."""
 NEVER = float("inf")
@@ -100,8 +93,8 @@ class TensorPart:
     a port that is never waited for, reads that go to as many cores as there are but no more than ``multicast`` each
     way. A cluster has registers of ``sum_bytes``, a port, and reads that reach ``fan_out`` clusters in all.
 
-    Rates are per unit of time, of which ``units_per_s`` are a second: plain cores count seconds, clusters cycles of the
-    clock that they run at, so that chips that differ in that clock alone share their mappings.
+    Rates are per unit of time, of which ``units_per_s`` are a second. Parts of chips count cycles of the clock that
+    they run at, so that chips that differ in that clock alone share their mappings.
     """
 
     cores: int

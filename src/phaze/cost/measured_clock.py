@@ -1,4 +1,4 @@
-"""The constants of one chip, of cores or of clusters, with the clock that was measured on a chip of clusters.
+"""The constants of one chip, with the clock that was measured on it.
 
     clock = rate x cycles(m, n, k) / (2 m n k), at most the rated clock
 
@@ -41,6 +41,6 @@ def measured_clock_hz(chip: Chip, load: Load) -> float | None:
 def chip_constants(chip: Chip, basis: Basis = "calibrated", load: Load = "alone") -> Constants:
     """The constants of a chip: measured ones where there are any and the basis asks for them."""
     constants = constants_of(chip.calibration, basis, load)
-    if not chip.of_clusters or basis != "calibrated":
+    if basis != "calibrated":
         return constants
     return replace(constants, clock_hz=measured_clock_hz(chip, load))

@@ -8,10 +8,10 @@ A part is what a cost depends on. ``how`` says which cores an operator has and w
     paired      min(T, V) cores of each kind, the whole global buffer, all bandwidth: a fused operator under the
                 rules of the ICML 2024 paper
 
-A cluster is a core of both kinds. Its tensor part counts cycles, and HBM's bytes a cycle at the clock that the chip
-runs at are all in it that knows a clock. Half of the registers hold
-sums, or keep a row between the passes of a vector operator, whose l lanes they feed at 6 bytes a lane and cycle. So of
-the constants ``matrix_share`` and ``block_cycles`` count on plain cores alone.
+A cluster is a core of both kinds. A tensor part counts cycles, and HBM's bytes a cycle at the clock that the chip runs
+at are all in it that knows a clock, so that chips that differ in their clock alone share their mappings. Half of the
+registers keep a row between the passes of a vector operator. Of the constants ``matrix_share`` and ``block_cycles``
+count where what arrays sustain is what was measured of the chip.
 """
 
 from typing import Literal
@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.cost.mapping import LATENCY_CYCLES, NEVER, SUSTAINED_SHARE
+from phaze.cost.mapping import NEVER
 from phaze.cost.products import TensorParts, distinct_rows, part_rows, parts_from
 from phaze.cost.vector import VectorParts, vector_parts_from
 from phaze.hardware.calibration import Constants
-from phaze.hardware.columns import ChipColumns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,50 +50,29 @@ def peak_flops(chips: ChipSet, how: How, most_units: Floats | float = NEVER) -> 
     return np.asarray(2.0 * np.minimum(cores * chips.columns.macs, most_units) * chips.columns.clock_hz)
 
 
-def _core_rows(chips: ChipColumns, constants: Constants, cores: Floats, shares: Floats) -> Floats:
-    return part_rows(
-        cores=cores,
-        rows=chips.rows,
-        columns=chips.columns,
-        buffer_bytes=chips.operand_bytes,
-        buffer_bytes_per_s=chips.operand_bytes_per_s,
-        clock_hz=chips.clock_hz,
-        sustained_share=constants.matrix_share,
-        global_bytes=chips.global_bytes / shares,
-        global_bytes_per_s=chips.global_bytes_per_s / shares,
-        hbm_bytes_per_s=chips.hbm_bytes_per_s * constants.hbm_share / shares,
-        block_cycles=constants.block_cycles,
-    )
-
-
-def _cluster_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
-    clusters, clock_hz = chips.columns, chips.running_hz(constants)
-    return part_rows(
-        cores=cores,
-        arrays=clusters.arrays,
-        rows=clusters.rows,
-        columns=clusters.columns,
-        buffer_bytes=clusters.operand_bytes,
-        buffer_bytes_per_s=2.0 * clusters.rows + 6.0 * clusters.columns,
-        sum_bytes=np.floor(clusters.register_bytes / 2.0),
-        port_bytes_per_s=clusters.port,
-        latency_cycles=LATENCY_CYCLES,
-        clock_hz=1.0,
-        sustained_share=SUSTAINED_SHARE,
-        fan_out=clusters.fan_out,
-        multicast=clusters.fan_out,
-        global_bytes=clusters.global_bytes / shares,
-        global_bytes_per_s=clusters.width / shares,
-        hbm_bytes_per_s=clusters.hbm_bytes_per_s / shares * constants.hbm_share / clock_hz,
-        units_per_s=clock_hz,
-    )
-
-
 def tensor_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     """The tensor part of every chip with so many cores and memories cut into so many shares, as a row."""
-    if chips.of_clusters:
-        return _cluster_rows(chips, constants, cores, shares)
-    return _core_rows(chips.columns, constants, cores, shares)
+    columns, clock_hz = chips.columns, chips.running_hz(constants)
+    return part_rows(
+        cores=cores,
+        arrays=columns.arrays,
+        rows=columns.rows,
+        columns=columns.columns,
+        buffer_bytes=columns.operand_bytes,
+        buffer_bytes_per_s=columns.operand_bytes_per_cycle / columns.arrays,
+        sum_bytes=columns.sum_bytes,
+        port_bytes_per_s=columns.port,
+        latency_cycles=columns.latency_cycles,
+        clock_hz=1.0,
+        sustained_share=chips.sustained_share(constants),
+        block_cycles=np.where(columns.sustained_share > 0, 0.0, constants.block_cycles),
+        fan_out=columns.fan_out,
+        multicast=columns.multicast,
+        global_bytes=columns.global_bytes / shares,
+        global_bytes_per_s=columns.width / shares,
+        hbm_bytes_per_s=columns.hbm_bytes_per_s / shares * constants.hbm_share / clock_hz,
+        units_per_s=clock_hz,
+    )
 
 
 def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[TensorParts, Integers]:
@@ -107,30 +85,18 @@ def tensor_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -
 def vector_rows(chips: ChipSet, constants: Constants, cores: Floats, shares: Floats) -> Floats:
     """The vector part of every chip with so many cores and memories cut into so many shares, as a row."""
     longest = NEVER if constants.kept_row_bytes is None else constants.kept_row_bytes
-    clusters, clock_hz = chips.columns, chips.running_hz(constants)
-    if chips.of_clusters:
-        columns = (
-            cores,
-            clusters.lanes,
-            6.0 * clusters.lanes * clock_hz,
-            np.minimum(longest, 0.5 * clusters.register_bytes),
-            clock_hz,
-            clusters.global_bytes / shares,
-            clusters.width / shares * clock_hz,
-            clusters.hbm_bytes_per_s / shares * constants.vector_hbm_share,
-        )
-    else:
-        columns = (
-            cores,
-            clusters.lanes,
-            clusters.register_bytes_per_s,
-            np.minimum(longest, 0.5 * clusters.register_bytes),
-            clusters.clock_hz,
-            clusters.global_bytes / shares,
-            clusters.global_bytes_per_s / shares,
-            clusters.hbm_bytes_per_s * constants.vector_hbm_share / shares,
-        )
-    return np.stack(columns, axis=1)
+    columns, clock_hz = chips.columns, chips.running_hz(constants)
+    fields = (
+        cores,
+        columns.lanes,
+        columns.register_bytes_per_cycle * clock_hz,
+        np.minimum(longest, 0.5 * columns.register_bytes),
+        clock_hz,
+        columns.global_bytes / shares,
+        columns.width / shares * clock_hz,
+        columns.hbm_bytes_per_s / shares * constants.vector_hbm_share,
+    )
+    return np.stack(fields, axis=1)
 
 
 def vector_parts(chips: ChipSet, constants: Constants, how: How = "all_cores") -> tuple[VectorParts, Integers]:

@@ -7,6 +7,7 @@ MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them; ``share_of_pe
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.evaluate.bands import band_document, layout_of
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
@@ -14,12 +15,11 @@ from phaze.evaluate.flow import block_calls
 from phaze.evaluate.headroom import DeviceMemory, memory_left
 from phaze.evaluate.idle import idle_document
 from phaze.evaluate.imbalance import imbalance_sensitivity
-from phaze.evaluate.layer_passes import keeping_of
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.lowered_layer import keeping_of
 from phaze.evaluate.offloaded import offload_document
 from phaze.evaluate.plan import Candidate, PlanRequest
 from phaze.evaluate.plan_order import PlannedChoice
-from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.request import Job
 from phaze.evaluate.run_file import RunJob
 from phaze.evaluate.training_run import Budget, Pace, training_run
@@ -113,19 +113,19 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
         **offload_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
-    require_true(problem, found, LevelPrices(facts.setting.cluster, facts.setting.basis))
+    require_true(problem, found, NetworkPrices(facts.setting.cluster, facts.setting.basis))
     return found
 
 
 def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
-    """What times rest on and how far they may be off; of a chip of clusters also the clock and what its software leaves
-    of the rate held."""
+    """What times rest on and how far they may be off; where its losses are told apart also the clock and what software
+    leaves of the rate held."""
     setting, model = facts.setting, facts.model
     chip, constants = setting.chip, setting.constants
     basis = chip_provenance(chip, setting.basis).basis
     layout = layout_of(model.sequence, model.tensor, len(plan.stages), model.context, model.expert)
     found = {"basis": basis, **band_document(basis, setting.stack.name, setting.precision, layout)}
-    if not chip.of_clusters:
+    if chip.lumped_share:
         return found
     return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.evaluate.fixed import even_cuts
 from phaze.evaluate.flow import block_calls
 from phaze.graph.ir import Model
@@ -19,8 +20,7 @@ from phaze.placement.layers import PlacedLayer
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import fits, fits_at, price
 from phaze.placement.plan import Plan
-from phaze.placement.prices import Prices
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Mode
 from phaze.placement.structure import StageCut
 
@@ -30,28 +30,23 @@ ROUNDING = 1e-9
 Split = tuple[int, int, int]
 
 
-def _again_s(layer: PlacedLayer, extra: Extra, mode: Mode) -> float:
+def _again_s(layer: PlacedLayer, mode: Mode) -> float:
     """What a layer runs again in a mode."""
     if mode == "full":
-        return layer.forward_s if extra.full_s is None else extra.full_s
+        return layer.forward_s if layer.full_s is None else layer.full_s
     if mode == "selective":
-        return extra.selective_s if extra.selective_bytes is not None else 0.0
-    return sum(own.again_s for own in extra.more if own.name == mode)
+        return layer.selective_s if layer.selective_bytes is not None else 0.0
+    return sum(option.again_s for option in layer.more if option.name == mode)
 
 
 def cuts_bound_s(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut]) -> float:
     """What no plan of these stages undercuts: m times the passes of its slowest one."""
-    own = {layer.id: (layer, extra) for layer, extra in zip(*_of_width(problem, shape), strict=True)}
+    layers = {layer.id: layer for layer in problem.graph(shape.tensor).layers}
     slowest_s = max(
-        sum(la.forward_s + la.backward_s + _again_s(la, ex, cut.mode) for la, ex in (own[id_] for id_ in cut.layers))
+        sum(la.forward_s + la.backward_s + _again_s(la, cut.mode) for la in (layers[id_] for id_ in cut.layers))
         for cut in cuts
     )
     return problem.rounds(shape.data) * slowest_s * (1 - ROUNDING)
-
-
-def _of_width(problem: PlacementProblem, shape: Shape) -> tuple[tuple[PlacedLayer, ...], tuple[Extra, ...]]:
-    graph, extras = problem.graph(shape.tensor)
-    return graph.layers, extras
 
 
 def _simple(problem: PlacementProblem) -> PlacementProblem:
@@ -82,7 +77,7 @@ def fits_evenly(problem: PlacementProblem, model: Model, stages: int) -> bool:
 
 
 def even_plan(
-    problem: PlacementProblem, model: Model, stages: int, prices: Prices, below_s: float = inf
+    problem: PlacementProblem, model: Model, stages: int, prices: NetworkPrices, below_s: float = inf
 ) -> Plan | None:
     """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does, or
     none that takes less than ``below_s``."""
@@ -114,7 +109,7 @@ def even_plan(
 
 
 def experts_plan(
-    problem: PlacementProblem, model: Model, split: Split, prices: Prices, below_s: float = inf
+    problem: PlacementProblem, model: Model, split: Split, prices: NetworkPrices, below_s: float = inf
 ) -> Plan | None:
     """The experts' split of a traced rank; None if it has another width or nothing fits and takes less than
     ``below_s``."""
@@ -122,7 +117,7 @@ def experts_plan(
     return even_plan(problem, model, pipeline, prices, below_s) if model.tensor == tensor else None
 
 
-def rule_of_thumb(problem: PlacementProblem, model: Model, prices: Prices, below_s: float = inf) -> Plan | None:
+def rule_of_thumb(problem: PlacementProblem, model: Model, prices: NetworkPrices, below_s: float = inf) -> Plan | None:
     """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits, or the first that
     does takes ``below_s`` or more."""
     for power in range((problem.devices // model.tensor).bit_length()):

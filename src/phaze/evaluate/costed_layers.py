@@ -11,15 +11,15 @@ import numpy as np
 
 from phaze.cost.chip_set import chip_set
 from phaze.evaluate.known_works import KnownWorks
-from phaze.evaluate.layer_passes import (
+from phaze.evaluate.layer_table import LayerTable, layer_table, stacked
+from phaze.evaluate.layers import EXACT, Setting
+from phaze.evaluate.lowered_layer import (
     RunPasses,
     keeping_of,
+    lower_layer,
     rule_of,
-    ruled_layer,
     run_passes,
 )
-from phaze.evaluate.layer_table import layer_table
-from phaze.evaluate.layers import EXACT, LayerCost, Setting, column_costs
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, offered
@@ -34,7 +34,6 @@ class CostedLayers:
 
     def __init__(self, setting: Setting) -> None:
         self.setting, self.machine, self.constants = setting, setting.machine, setting.constants
-        self.hbm_bytes_per_s = setting.chip.hbm.bandwidth_bytes_per_s * self.constants.vector_hbm_share
         self.chips = chip_set([setting.chip])
         self._builder = PassBuilder(self.machine, rule_of(setting.stack))
         self._works = KnownWorks(self.chips, self.constants, rule_of(setting.stack))
@@ -45,7 +44,7 @@ class CostedLayers:
         self._modes: dict[int, Modes] = {}
         self._regions = KnownRegions(self._builder.fusions.structures)
         self._names: dict[tuple[int, ...], tuple[str, ...]] = {}
-        self._costs: dict[tuple[int, tuple[str, ...]], LayerCost] = {}
+        self._rows: dict[tuple[int, tuple[str, ...]], LayerTable] = {}
         self._parts: dict[str, KnownPart] = {}
         self._problems: dict[tuple[int, int], tuple[Model, PlacementProblem]] = {}
 
@@ -77,13 +76,13 @@ class CostedLayers:
         every = {self._key(layer): layer for model in models for layer in model.layers}
         missing = [layer for key, layer in every.items() if key not in self._passes_s]
         runs = [self._run(layer) for layer in missing]
-        passes = [one for run in runs for one in (run.forward, run.backward)]
-        costs = self._works.times([work for one in passes for work in one.works])
+        passes = [layer_pass for run in runs for layer_pass in (run.forward, run.backward)]
+        costs = self._works.times([work for layer_pass in passes for work in layer_pass.works])
         first, seconds = 0, list[float]()
-        for one in passes:
-            device = one.bound(one.times(costs, first, self.chips)) if one.works else np.zeros(1)
-            seconds.append(float(one.with_host(device)[0]))
-            first += len(one.works)
+        for layer_pass in passes:
+            device = layer_pass.bound(layer_pass.times(costs, first, self.chips)) if layer_pass.works else np.zeros(1)
+            seconds.append(float(layer_pass.with_host(device)[0]))
+            first += len(layer_pass.works)
         for place, layer in enumerate(missing):
             self._passes_s[id(layer)] = seconds[2 * place] + seconds[2 * place + 1]
 
@@ -104,12 +103,12 @@ class CostedLayers:
             self._names[key] = offered(counted, keeping, self._modes_of if plain else None)
         return self._names[key]
 
-    def costs(self, model: Model) -> tuple[LayerCost, ...]:
-        """As :func:`phaze.evaluate.layers.layer_costs`."""
+    def table(self, model: Model) -> LayerTable:
+        """As :func:`phaze.evaluate.layers.model_table`."""
         names, apart = self._offered(model), self.machine.stack.splits_backward
-        missing = {(self._key(la), names): la for la in model.layers if (self._key(la), names) not in self._costs}
+        missing = {(self._key(la), names): la for la in model.layers if (self._key(la), names) not in self._rows}
         layers = [
-            ruled_layer(
+            lower_layer(
                 layer, self.machine, apart=apart, names=names, passes=self._run(layer), modes=self._modes_of(layer)
             )
             for layer in missing.values()
@@ -118,8 +117,8 @@ class CostedLayers:
             layers,
             self.chips,
             self.constants,
-            lambda one, own: one.device_s(own, EXACT.limits, self._parts, scheduler=EXACT.scheduler),
-            self._works.times([work for layer in layers for one in layer.passes for work in one.works]),
+            lambda layer_pass, times: layer_pass.device_s(times, EXACT.limits, self._parts, scheduler=EXACT.scheduler),
+            self._works.times([work for layer in layers for layer_pass in layer.passes for work in layer_pass.works]),
         )
-        self._costs.update(zip(missing, column_costs(table), strict=True))
-        return tuple(self._costs[self._key(layer), names] for layer in model.layers)
+        self._rows.update(zip(missing, table.rows(), strict=True))
+        return stacked([self._rows[self._key(layer), names] for layer in model.layers])

@@ -5,36 +5,33 @@ them: the sums and maxima of a stage are then no greater in any of the three, wh
 flight, so no plan needs the one that is dropped.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 
-from phaze.evaluate.layers import LayerCost
-
-# The place of the first mode between selective and full.
-FIRST = 2
+from phaze.evaluate.layer_table import LayerTable
 
 
-def efficient(costs: Sequence[LayerCost]) -> tuple[LayerCost, ...]:
-    """The layers with the modes between selective and full that no other undercuts; of equals the first."""
-    if not costs or not costs[0].more:
-        return tuple(costs)
-    names = ["none", "selective", *(mode.name for mode in costs[0].more)]
-    rows = np.array([_rows(cost) for cost in costs])  # [layers, modes, what]
-    kept = []
-    for at in range(FIRST, len(names)):
-        others = [other for other in range(len(names)) if other != at]
-        no_worse = [(rows[:, other] <= rows[:, at]).all() for other in others]
-        equal = [(rows[:, other] == rows[:, at]).all() for other in others]
-        beaten = any(a and (not e or other < at) for other, a, e in zip(others, no_worse, equal, strict=True))
+def efficient(table: LayerTable) -> LayerTable:
+    """The layers of a table of one chip with the modes between selective and full that no other undercuts; of equals
+    the first."""
+    if not table.layers:
+        return table
+    rows = np.array([_rows(table, kind) for kind in range(len(table.layers))])  # [layers, none and modes, what]
+    modes, kept = range(rows.shape[1]), []
+    for mode in modes[2:]:  # after none and selective
+        others = [other for other in modes if other != mode]
+        no_worse = [(rows[:, other] <= rows[:, mode]).all() for other in others]
+        equal = [(rows[:, other] == rows[:, mode]).all() for other in others]
+        beaten = any(a and (not e or other < mode) for other, a, e in zip(others, no_worse, equal, strict=True))
         if not beaten:
-            kept.append(at - FIRST)
-    return tuple(replace(cost, more=tuple(cost.more[place] for place in kept)) for cost in costs)
+            kept.append(mode - 1)
+    return table.with_modes(kept)
 
 
-def _rows(cost: LayerCost) -> list[tuple[float, float, float]]:
+def _rows(table: LayerTable, kind: int) -> list[tuple[float, float, float]]:
     """Seconds again, bytes kept and bytes beside them of every mode of a layer but full, which keeps what enters."""
-    whole, selective = float(cost.saved_bytes), float(min(cost.selective_bytes, cost.saved_bytes))
-    found = [(0.0, whole, 0.0), (cost.selective_s, selective, whole - selective)]
-    return [*found, *((mode.again_s, float(mode.saved_bytes), float(mode.live_bytes)) for mode in cost.more)]
+    layer, again_s = table.layers[kind], table.again_s[:, kind, 0].tolist()
+    whole, selective = layer.saved_bytes, min(layer.modes[0].saved_bytes, layer.saved_bytes)
+    rows = [(0.0, float(whole), 0.0), (again_s[0], float(selective), float(whole) - float(selective))]
+    for mode, seconds in zip(layer.modes[1:-1], again_s[1:-1], strict=True):
+        rows.append((seconds, float(mode.saved_bytes), float(mode.live_bytes - layer.logit_bytes)))
+    return rows

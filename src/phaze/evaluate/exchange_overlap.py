@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.overlap import closure
 from phaze.graph.ir import Operator, OperatorGraph
+from phaze.graph.recompute import closure
 from phaze.hardware.stack import Stack
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,9 @@ from phaze.cost.chip_set import chip_set
 from phaze.cost.exchange import exchange_cost
 from phaze.cost.ranks import members_by_level
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, is_exchange_of_experts
-from phaze.evaluate.layer_passes import ruled_layer
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.ruled_pass import work_times
+from phaze.evaluate.lowered_layer import lower_layer
+from phaze.evaluate.lowered_pass import work_times
 from phaze.graph.ir import Layer, Model
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
@@ -32,8 +32,8 @@ def _layer_s(layer: Layer, setting: Setting) -> float:
 def _hidden_s(layer: Layer, setting: Setting) -> float:
     """What of a layer's exchanges is hidden in its two passes."""
     total, chips = 0.0, chip_set([setting.chip])
-    ruled = ruled_layer(layer, setting.machine)
-    for one in (ruled.forward, ruled.backward):
+    lowered = lower_layer(layer, setting.machine)
+    for one in (lowered.forward, lowered.backward):
         if one.exchanges.beside:
             times = one.times(work_times(one.works, chips, setting.constants, one.rule), 0, chips)
             exposed = replace(one, exchanges=NO_OVERLAP)

@@ -9,11 +9,12 @@ replicas.
 
 from collections.abc import Sequence
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.evaluate.flow import block_calls, rank_problem
-from phaze.evaluate.layers import LayerCost, Setting, layer_costs
+from phaze.evaluate.layer_table import LayerTable
+from phaze.evaluate.layers import Setting, model_table
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.prices import LevelPrices
 from phaze.evaluate.run_file import RunJob
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
@@ -61,9 +62,10 @@ def _cut_after(model: Model, counts: Sequence[int], mode: Mode) -> tuple[StageCu
     )
 
 
-def balanced_cuts(model: Model, costs: Sequence[LayerCost], stages: int, mode: Mode) -> tuple[StageCut, ...]:
+def balanced_cuts(model: Model, table: LayerTable, stages: int, mode: Mode) -> tuple[StageCut, ...]:
     """Calls in their order; a stage ends with the call that takes the sum of times past its share, i/S of all."""
-    times = [costs[call.layer].forward_s + costs[call.layer].backward_s for call in model.calls]
+    passes_s = (table.forward_s + table.backward_s)[:, 0].tolist()
+    times = [passes_s[call.layer] for call in model.calls]
     if stages > len(times):
         raise InputError("plan.pipeline", f"{stages} stages and {len(times)} layers", "use at most as many stages")
     total, done = sum(times), 0.0
@@ -90,22 +92,21 @@ def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = Non
     plan = job.plan
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
     where = (job.chip, job.cluster, job.stack, basis, job.precision)
-    costs = (memo or Memo()).take(("costs", job.traced, where), lambda: layer_costs(job.model, setting))
-    asked = PlacementJob(
+    table = (memo or Memo()).take(("table", job.traced, where), lambda: model_table(job.model, setting))
+    placement_job = PlacementJob(
         setting.machine,
         job.devices,
         job.batch,
-        job.precision,
         job.optimizer,
         plan.zero,
         plan.mode,
         shard=plan.shard or 0,
     )
     family = plan.schedule
-    problem = rank_problem(asked, job.model, setting, costs, (family,))
+    problem = rank_problem(placement_job, job.model, setting, table, (family,))
     cuts = even_cuts(job.model, plan.pipeline, plan.mode)
     if job.stack.balances_stages:
-        cuts = balanced_cuts(job.model, costs, plan.pipeline, plan.mode)
+        cuts = balanced_cuts(job.model, table, plan.pipeline, plan.mode)
     if plan.blocks is not None:
         cuts = stated_cuts(job.model, plan.blocks, plan.mode)
     _require_pieces(job.model, cuts, family.chunks)
@@ -113,5 +114,5 @@ def fixed_plan(job: RunJob, basis: Basis = "calibrated", memo: Memo | None = Non
     every = [Shape(*degrees, order, family.chunks, family.name) for order in ORDERS]
     # Where no order suits the ranks that share out experts the price says why.
     shapes = [shape for shape in every if problem.sharing.allows(shape)] or every[-1:]
-    prices = LevelPrices(job.cluster, basis)
+    prices = NetworkPrices(job.cluster, basis)
     return problem, min((price(problem, shape, cuts, prices) for shape in shapes), key=lambda priced: priced.batch_s)

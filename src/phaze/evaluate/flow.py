@@ -16,14 +16,14 @@ Follow one block of a Llama at tensor width 8, microbatch 1:
                mapping of a product on its arrays (:mod:`phaze.cost`); a collective becomes seconds on the level of the
                network that its tensor group spans (:mod:`phaze.cost.collective`)
     schedule   under the stack's schedule rule the operators of a pass overlap or follow each other, and with the host's
-               launches they take a pass's seconds (:mod:`phaze.evaluate.ruled_pass`,
+               launches they take a pass's seconds (:mod:`phaze.evaluate.lowered_pass`,
                :mod:`phaze.evaluate.layer_table`): the block's forward, backward, selective and full recompute
     layers     every call of the model becomes a layer to place: 32 equal ones between the two others, with parameter
                and activation bytes, edges and tied parameters (:func:`placed_layers`)
     problem    with the cluster's levels, the stack's rules and pipeline families, devices, batch and memory
                (:func:`placement_problem`; :func:`rank_problem` is all of this at once, for one chip)
     plan       stages, replicas, order, chunks, recompute by stage: the fastest, proved by :mod:`phaze.placement`;
-               what transfers and reductions take is asked of :mod:`phaze.evaluate.prices`
+               at the prices of the network (:mod:`phaze.cost.network_prices`)
     answer     checked by code that shares none with the solver, written as ``phaze.plan/1``
                (:mod:`phaze.evaluate.answer`) and shown (:mod:`phaze.report`)
 
@@ -31,20 +31,23 @@ Throughput is sequences / batch time. A search does the same with arrays over al
 chips that may still win.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from phaze.cost.low_precision import is_around
 from phaze.cost.memory import sent_bytes
 from phaze.evaluate.efficient_modes import efficient
-from phaze.evaluate.layers import LayerCost, ModeCost, Setting, layer_costs
+from phaze.evaluate.layer_table import FULL, SELECTIVE, LayerTable
+from phaze.evaluate.layers import Setting, model_table
+from phaze.evaluate.lowered_layer import LoweredLayer
 from phaze.graph.ir import Model, Tie
+from phaze.graph.rewrites.low_precision import is_around
 from phaze.hardware.formats import PLAIN, Precision
 from phaze.pipeline.family import Family
 from phaze.placement.frozen import NO_FROZEN, Frozen
 from phaze.placement.job import PlacementJob
-from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeOption
-from phaze.placement.settings import PlacedLayers, families_of, stack_problem
+from phaze.placement.layers import LayerGraph, PlacedLayer, RecomputeOption, layer_graph
+from phaze.placement.problem import PlacementProblem
+from phaze.placement.settings import families_of, stack_problem
 from phaze.placement.sharing import REPLICAS, Sharing
 
 # What edges of a trace hold of an activation.
@@ -57,80 +60,87 @@ def sharing_of(model: Model, shard: int = 0) -> Sharing:
     return Sharing(model.context, model.expert, model.expert_tensor, shard)
 
 
-def placed_layers(
-    model: Model, costs: Sequence[LayerCost], precision: Precision = PLAIN
-) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    """One layer of a placement for every call of the model; only blocks are recomputed, and only equal blocks in a row
-    can be cut into chunks. A stage is as wide as its tensor-parallel ranks and those that share its sequence."""
+def placed_layers(model: Model, table: LayerTable, precision: Precision = PLAIN) -> LayerGraph:
+    """One layer of a placement for every call of the model, on the first chip of a table.
+
+    Only blocks are recomputed, and only equal blocks in a row can be cut into chunks. A stage is as wide as its
+    tensor-parallel ranks and those that share its sequence.
+    """
     sent = sent_bytes(precision)
     ties, blocks = {call: tie for tie in model.ties for call in tie.calls}, set(block_calls(model))
     equal = _equal_blocks(model)
-    layers, extras, known = [], [], dict[tuple[int, int | None, bool], Extra]()
+    layers, fields = list[PlacedLayer](), dict[tuple[int, Tie | None, bool], dict[str, Any]]()
     for number, call in enumerate(model.calls):
-        cost, tie, again = costs[call.layer], ties.get(number), number in blocks
-        trained = tie is None or _is_trained(model, tie)
-        layers.append(
-            PlacedLayer(
-                id=number,
-                forward_s=cost.forward_s,
-                backward_s=cost.backward_s,
-                parameter_bytes=sent * cost.parameters,
-                activation_bytes=cost.saved_bytes,
-                sharded=cost.sharded,
-                expert_bytes=sent * cost.expert_parameters,
-                weight_s=cost.weight_s,
-            )
-        )
-        key = (call.layer, None if tie is None else id(tie), again)
-        if key not in known:
-            known[key] = Extra(
-                selective_bytes=min(cost.selective_bytes, cost.saved_bytes) if again else cost.saved_bytes,
-                selective_s=cost.selective_s if again else 0.0,
-                full_s=cost.full_s if again else 0.0,
-                tied=None if tie is None or not trained else tie.name,
-                tied_bytes=0.0 if tie is None or not trained else sent * tie.elements,
-                block=equal and again,
-                live_bytes=float(cost.logit_bytes),
-                buffer_bytes=cost.buffer_bytes,
-                kind=call.layer,
-                more=tuple(_kept(mode, cost, again) for mode in cost.more),
-                frozen=_frozen(cost, sent, None if trained else tie),
-            )
-        extras.append(known[key])
+        tie, is_block = ties.get(number), number in blocks
+        key = (call.layer, tie, is_block)
+        if key not in fields:
+            trained = tie is None or _is_trained(model, tie)
+            fields[key] = {
+                **_costed(table, call.layer, sent, is_block),
+                "tied": None if tie is None or not trained else tie.name,
+                "tied_bytes": 0.0 if tie is None or not trained else sent * tie.elements,
+                "block": equal and is_block,
+                "kind": call.layer,
+                "frozen": _frozen(table.layers[call.layer], sent, None if trained else tie),
+            }
+        layers.append(PlacedLayer(id=number, **fields[key]))
     edges = [(edge.source, edge.target, sent / TRACED_BYTES * edge.bytes) for edge in model.edges]
-    graph = layer_graph(model.tensor * model.context, layers, edges)
-    order = {layer.id: extra for layer, extra in zip(layers, extras, strict=True)}
-    return graph, tuple(order[layer.id] for layer in graph.layers)
+    return layer_graph(model.tensor * model.context, layers, edges)
+
+
+def _costed(table: LayerTable, kind: int, sent: float, is_block: bool) -> dict[str, Any]:
+    """What a call of a layer takes and holds, whatever it shares; only blocks are recomputed."""
+    layer, again_s = table.layers[kind], table.again_s[:, kind, 0].tolist()
+    return {
+        "forward_s": float(table.forward_s[kind, 0]),
+        "backward_s": float(table.backward_s[kind, 0]),
+        "weight_s": None if table.weight_s is None else float(table.weight_s[kind, 0]),
+        "parameter_bytes": sent * layer.parameters,
+        "expert_bytes": sent * layer.expert_parameters,
+        "activation_bytes": layer.saved_bytes,
+        "sharded": layer.sharded,
+        "selective_bytes": min(layer.modes[SELECTIVE].saved_bytes, layer.saved_bytes)
+        if is_block
+        else layer.saved_bytes,
+        "selective_s": again_s[SELECTIVE] if is_block else 0.0,
+        "full_s": again_s[FULL] if is_block else 0.0,
+        "live_bytes": float(layer.logit_bytes),
+        "buffer_bytes": layer.buffer_bytes,
+        "more": tuple(_options(layer, again_s, is_block)),
+    }
 
 
 def _is_trained(model: Model, tie: Tie) -> bool:
     """Whether a parameter that several calls hold is trained: a layer names it by the end of its path."""
-    own = [p for call in tie.calls for p in model.layers[model.calls[call].layer].parameters]
-    named = [p.trained for p in own if p.elements == tie.elements and f".{tie.name}".endswith(f".{p.name}")]
+    parameters = [p for call in tie.calls for p in model.layers[model.calls[call].layer].parameters]
+    named = [p.trained for p in parameters if p.elements == tie.elements and f".{tie.name}".endswith(f".{p.name}")]
     return all(named)
 
 
-def _frozen(cost: LayerCost, sent: float, tie: Tie | None) -> Frozen:
+def _frozen(layer: LoweredLayer, sent: float, tie: Tie | None) -> Frozen:
     """The weights of a layer that are not trained; ``tie``: one of them that other layers hold too."""
-    if not cost.frozen[0]:
+    if not layer.frozen[0]:
         return NO_FROZEN
     shared = (None, 0.0) if tie is None else (tie.name, sent * tie.elements)
-    return Frozen(sent * cost.frozen[0], sent * cost.frozen[1], *shared)
+    return Frozen(sent * layer.frozen[0], sent * layer.frozen[1], *shared)
 
 
-def _kept(mode: ModeCost, cost: LayerCost, again: bool) -> RecomputeOption:
-    """A layer in a mode; what lies around the blocks is not recomputed."""
-    if not again:
-        return RecomputeOption(mode.name, cost.saved_bytes, 0.0, 0.0)
-    return RecomputeOption(mode.name, min(mode.saved_bytes, cost.saved_bytes), mode.live_bytes, mode.again_s)
+def _options(layer: LoweredLayer, again_s: Sequence[float], is_block: bool) -> Iterator[RecomputeOption]:
+    """A layer in its modes between selective and full; what lies around the blocks is not recomputed."""
+    for mode, seconds in zip(layer.modes[1:-1], again_s[1:-1], strict=True):
+        if is_block:
+            live_bytes = mode.live_bytes - layer.logit_bytes
+            yield RecomputeOption(mode.name, min(mode.saved_bytes, layer.saved_bytes), live_bytes, seconds)
+        else:
+            yield RecomputeOption(mode.name, layer.saved_bytes, 0.0, 0.0)
 
 
 def block_calls(model: Model) -> list[int]:
     """The calls that are split over stages: those of modules, not of what lies before, between and after them; where a
     graph names no such parts, those of layers that are called again."""
-    inner = [at for at, call in enumerate(model.calls) if not is_around(call.module)]
+    inner = [number for number, call in enumerate(model.calls) if not is_around(call.module)]
     if len(inner) == len(model.calls):
-        inner = [at for at in inner if model.count(model.calls[at].layer) > 1]
+        inner = [number for number in inner if model.count(model.calls[number].layer) > 1]
     return inner or list(range(len(model.calls)))
 
 
@@ -144,7 +154,7 @@ def _equal_blocks(model: Model) -> bool:
 def placement_problem(
     job: PlacementJob,
     microbatch: int,
-    placed: Sequence[PlacedLayers],
+    graphs: Sequence[LayerGraph],
     hbm_bytes: float,
     hbm_bytes_per_s: float | None,
     families: tuple[Family, ...] | None = None,
@@ -155,24 +165,21 @@ def placement_problem(
     ``families``: what a given plan runs; if None all that stack and blocks allow. ``sharing``: that of the model
     (:func:`sharing_of`)."""
     stack = job.machine.stack
-    families = families_of(placed, stack.families, job.chunks) if families is None else families
+    families = families_of(graphs, stack.families, job.chunks) if families is None else families
     microbatches = -(-job.batch // microbatch)
-    return stack_problem(job, placed, families, microbatches, (hbm_bytes, hbm_bytes_per_s), sharing)
+    return stack_problem(job, graphs, families, microbatches, (hbm_bytes, hbm_bytes_per_s), sharing)
 
 
 def rank_problem(
     job: PlacementJob,
     model: Model,
     setting: Setting,
-    costs: Sequence[LayerCost] | None = None,
+    table: LayerTable | None = None,
     families: tuple[Family, ...] | None = None,
-    hbm_bytes_per_s: float | None = None,
 ) -> PlacementProblem:
-    """The placement problem of a traced rank on a chip; ``costs`` of its distinct layers, and the bandwidth that vector
-    work reaches, where they are known."""
-    costs = layer_costs(model, setting) if costs is None else costs
-    costs = efficient(costs) if job.recompute == "best" else costs
-    placed = placed_layers(model, costs, job.precision)
-    hbm_bytes = float(setting.chip.hbm.size_bytes)
-    where = hbm_bytes, setting.hbm_bytes_per_s if hbm_bytes_per_s is None else hbm_bytes_per_s
-    return placement_problem(job, model.microbatch, [placed], *where, families, sharing_of(model, job.shard))
+    """The placement problem of a traced rank on a chip; ``table`` of its distinct layers there where it is known."""
+    table = model_table(model, setting) if table is None else table
+    table = efficient(table) if job.recompute == "best" else table
+    graph = placed_layers(model, table, job.machine.precision)
+    hbm = float(setting.chip.hbm.size_bytes), float(table.hbm_bytes_per_s[0])
+    return placement_problem(job, model.microbatch, [graph], *hbm, families, sharing_of(model, job.shard))

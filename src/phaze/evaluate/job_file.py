@@ -95,7 +95,7 @@ def planned_job(job: Job, request: PlanRequest, best: Candidate) -> dict[str, An
         "stack": job.stack or request.setting.stack.name,
         "devices": request.job.devices,
         "batch": request.job.batch,
-        "precision": request.job.precision,
+        "precision": request.setting.precision,
         "optimizer": request.job.optimizer,
         "zero": best.problem.zero,
         "attention": best.model.attention,
@@ -130,7 +130,7 @@ def _supply(job: JobTable) -> Supply:
     """The model of a job: a family by its sizes, or a name."""
     if job.family is not None and job.sizes is not None:
         return GraphFamily(job.family, job.sizes)
-    return supply_of(str(job.model), kept=True)
+    return supply_of(str(job.model), traced_before=True)
 
 
 def reopened(

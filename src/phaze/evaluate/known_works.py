@@ -10,13 +10,13 @@ import numpy as np
 
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.work import Work
-from phaze.evaluate.ruled_pass import WorkTimes, work_times
+from phaze.evaluate.lowered_pass import WorkTimes, work_times
 from phaze.hardware.calibration import Constants
 from phaze.schedule.rules import Rule
 
 
 class KnownWorks:
-    """Seconds of works under a rule (:func:`phaze.evaluate.ruled_pass.work_times`); they are kept with this value."""
+    """Seconds of works under a rule (:func:`phaze.evaluate.lowered_pass.work_times`); they are kept with this value."""
 
     def __init__(self, chips: ChipSet, constants: Constants, rule: Rule) -> None:
         self._chips, self._constants, self._rule = chips, constants, rule

@@ -5,53 +5,52 @@
                 of earlier microbatches, a the stack's bytes a parameter
     weight      of the backward, gradients of weights, where the stack runs the two halves of it at different times: its
                 share of both halves, b w / (i + w), w with the adding
-    selective   what selective recomputing runs again, at most the forward pass
-    full        what full recomputing runs again: the forward pass, or where the stack trims it what backward reads
-    more        what modes between them run again, and what is exposed of copies to the host
+    again       what a mode of recompute runs again: selective, at most the forward pass; those between, with what is
+                exposed of copies to the host; full, the forward pass or where the stack trims it what backward reads
 
 Where operators run one after another and the host is not seen, weight is w itself. Collectives that a stack runs behind
 weight gradients shorten both halves in proportion, though on their own they would be seen.
 
-Each pass is the soft maximum of the device's schedule and the host (:mod:`phaze.evaluate.ruled_pass`). Under rules
+Each pass is the soft maximum of the device's schedule and the host (:mod:`phaze.evaluate.lowered_pass`). Under rules
 serial and companions the device's time is a formula; under others a proved schedule on one chip, a bound on many
-(:meth:`phaze.evaluate.ruled_pass.RuledPass.bound`).
+(:meth:`phaze.evaluate.lowered_pass.LoweredPass.bound`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
-from phaze.evaluate.layer_passes import RuledLayer
-from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes, work_times
+from phaze.evaluate.lowered_layer import LoweredLayer
+from phaze.evaluate.lowered_pass import LoweredPass, Times, WorkTimes, work_times
 from phaze.hardware.calibration import Constants
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # Device seconds of a pass on every chip, of its units' times: by a formula, by schedules, or a bound.
-DeviceSeconds = Callable[[RuledPass, Times], Floats]
+DeviceSeconds = Callable[[LoweredPass, Times], Floats]
 # Chips whose times are worked out in one piece, to bound memory.
 CHUNK = 65_536
 # The arrays of a table, all with chips as their last axis.
 ARRAYS = (
-    "forward_s", "backward_s", "selective_s", "full_s", "more_s", "hbm_bytes_per_s", "dynamic_j", "weight_s",
+    "forward_s", "backward_s", "again_s", "hbm_bytes_per_s", "dynamic_j", "weight_s",
 )  # fmt: skip
+# The places of these modes of recompute in ``again_s``, as in the layers' ``modes``; all others stand between.
+SELECTIVE, FULL = 0, -1
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTable:
-    """Seconds of layers, [layers, chips]; of the modes of recompute between selective and full [modes, layers, chips];
-    the HBM bandwidth that vector work reaches by chip; where it counts, least joules of both passes; where a stack
-    splits backward passes, gradients of weights."""
+    """Seconds of layers, [layers, chips], and of what modes of recompute run again, [modes, layers, chips]; the HBM
+    bandwidth that vector work reaches by chip; where it counts, least joules of both passes; where a stack splits
+    backward passes, gradients of weights. The bytes of a layer are the same on every chip and stand in ``layers``."""
 
-    layers: tuple[RuledLayer, ...]
+    layers: tuple[LoweredLayer, ...]
     forward_s: Floats
     backward_s: Floats
-    selective_s: Floats
-    full_s: Floats
-    more_s: Floats
+    again_s: Floats
     hbm_bytes_per_s: Floats
     dynamic_j: Floats | None = None
     weight_s: Floats | None = None
@@ -60,6 +59,32 @@ class LayerTable:
         """Those of the chips of ``index``."""
         arrays = {name: None if array is None else array[..., index] for name, array in self._arrays()}
         return LayerTable(self.layers, **arrays)  # type: ignore[arg-type]
+
+    def column(self, chip: int) -> "LayerTable":
+        """The layers on one chip."""
+        return self.taken(np.array([chip]))
+
+    def with_modes(self, places: Sequence[int]) -> "LayerTable":
+        """With some of the modes between selective and full alone, by their places."""
+        kept = [SELECTIVE, *places, FULL]
+        layers = tuple(replace(layer, modes=tuple(layer.modes[place] for place in kept)) for layer in self.layers)
+        return replace(self, layers=layers, again_s=self.again_s[kept])
+
+    def rows(self) -> list["LayerTable"]:
+        """Each layer as a table of its own."""
+        row_slices = [np.s_[kind : kind + 1] for kind in range(len(self.layers))]
+        return [
+            LayerTable(
+                self.layers[row],
+                self.forward_s[row],
+                self.backward_s[row],
+                self.again_s[:, row],
+                self.hbm_bytes_per_s,
+                None if self.dynamic_j is None else self.dynamic_j[row],
+                None if self.weight_s is None else self.weight_s[row],
+            )
+            for row in row_slices
+        ]
 
     def _arrays(self) -> list[tuple[str, Floats | None]]:
         return [(name, getattr(self, name)) for name in ARRAYS]
@@ -80,18 +105,18 @@ class LayerTable:
     def put_layer(self, kind: int, index: Integers, passes_s: Sequence[Floats]) -> None:
         """Write a layer on some chips, of the seconds of its passes in their order."""
         layer = self.layers[kind]
-        forward, backward, selective = passes_s[:3]
+        forward, backward, selective_s, *reruns_s = passes_s
+        _, *between, full = layer.modes
+        left = iter(reruns_s)
         adding = layer.accumulation_bytes * layer.parameters / self.hbm_bytes_per_s[index]
-        full = forward if layer.full is None else np.minimum(forward, passes_s[3])
+        full_s = forward if full.rerun is None else np.minimum(forward, next(left))
         self.forward_s[kind, index] = forward
         self.backward_s[kind, index] = backward + adding
-        self.selective_s[kind, index] = np.minimum(forward, selective)
-        self.full_s[kind, index] = full
-        place = 3 + (layer.full is not None)
-        for number, mode in enumerate(layer.more):
-            again = mode.part * full if mode.rerun is None else np.minimum(forward, passes_s[place])
-            self.more_s[number, kind, index] = mode.with_copies(again, forward + backward)
-            place += mode.rerun is not None
+        self.again_s[SELECTIVE, kind, index] = np.minimum(forward, selective_s)
+        self.again_s[FULL, kind, index] = full_s
+        for number, mode in enumerate(between, 1):
+            again = mode.part * full_s if mode.rerun is None else np.minimum(forward, next(left))
+            self.again_s[number, kind, index] = mode.with_copies(again, forward + backward)
         if self.weight_s is not None:
             inputs, weights = passes_s[-2], passes_s[-1] + adding
             both = inputs + weights
@@ -99,22 +124,38 @@ class LayerTable:
             self.weight_s[kind, index] = (backward + adding) * share
 
 
-def empty_table(layers: Sequence[RuledLayer], chips: int, joules: bool = False) -> LayerTable:
+def empty_table(layers: Sequence[LoweredLayer], chips: int, joules: bool = False) -> LayerTable:
     """Room for the seconds of layers on so many chips."""
     shape = (len(layers), chips)
-    modes = len(layers[0].more) if layers else 0
+    modes = len(layers[0].modes) if layers else 2
     split = bool(layers) and layers[0].halves is not None
-    forward_s, backward_s, selective_s, full_s = (np.zeros(shape) for _ in range(4))
-    more_s, hbm_bytes_per_s = np.zeros((modes, *shape)), np.zeros(chips)
-    dynamic_j = np.zeros(shape) if joules else None
-    weight_s = np.zeros(shape) if split else None
-    seconds = forward_s, backward_s, selective_s, full_s, more_s
-    return LayerTable(tuple(layers), *seconds, hbm_bytes_per_s, dynamic_j, weight_s)
+    return LayerTable(
+        tuple(layers),
+        forward_s=np.zeros(shape),
+        backward_s=np.zeros(shape),
+        again_s=np.zeros((modes, *shape)),
+        hbm_bytes_per_s=np.zeros(chips),
+        dynamic_j=np.zeros(shape) if joules else None,
+        weight_s=np.zeros(shape) if split else None,
+    )
 
 
-def layer_works(layers: Sequence[RuledLayer], chips: ChipSet, constants: Constants) -> WorkTimes:
+def stacked(tables: Sequence[LayerTable]) -> LayerTable:
+    """The layers of several tables on the same chips, with the same modes, one after another."""
+    first = tables[0]
+    return LayerTable(
+        tuple(layer for table in tables for layer in table.layers),
+        np.concatenate([table.forward_s for table in tables]),
+        np.concatenate([table.backward_s for table in tables]),
+        np.concatenate([table.again_s for table in tables], axis=1),
+        first.hbm_bytes_per_s,
+        weight_s=None if first.weight_s is None else np.concatenate([table.weight_s for table in tables]),
+    )
+
+
+def layer_works(layers: Sequence[LoweredLayer], chips: ChipSet, constants: Constants) -> WorkTimes:
     """What the works of some layers of one rule take on every chip, whatever network joins them."""
-    works = [work for layer in layers for one in layer.passes for work in one.works]
+    works = [work for layer in layers for layer_pass in layer.passes for work in layer_pass.works]
     if not works:
         nothing = np.zeros((0, len(chips)))
         return WorkTimes(nothing, nothing, nothing)
@@ -122,7 +163,7 @@ def layer_works(layers: Sequence[RuledLayer], chips: ChipSet, constants: Constan
 
 
 def layer_table(
-    layers: Sequence[RuledLayer],
+    layers: Sequence[LoweredLayer],
     chips: ChipSet,
     constants: Constants,
     device_s: DeviceSeconds,
@@ -132,7 +173,7 @@ def layer_table(
     :func:`layer_works` where they are known."""
     table, count = empty_table(layers, len(chips)), len(chips)
     table.hbm_bytes_per_s[:] = chips.hbm_bytes_per_s * constants.vector_hbm_share
-    if not any(one.works for layer in layers for one in layer.passes):
+    if not any(layer_pass.works for layer in layers for layer_pass in layer.passes):
         return table
     for start in range(0, count, CHUNK):
         index = np.arange(start, min(start + CHUNK, count))
@@ -141,9 +182,13 @@ def layer_table(
         works, first = layer_works(layers, some, constants) if known is None else known, 0
         for kind, layer in enumerate(layers):
             passes_s = []
-            for one in layer.passes:
-                device = device_s(one, one.times(works, first, some)) if one.works else np.zeros(len(some))
-                passes_s.append(one.with_host(device))
-                first += len(one.works)
+            for layer_pass in layer.passes:
+                device = (
+                    device_s(layer_pass, layer_pass.times(works, first, some))
+                    if layer_pass.works
+                    else np.zeros(len(some))
+                )
+                passes_s.append(layer_pass.with_host(device))
+                first += len(layer_pass.works)
             table.put_layer(kind, index, passes_s)
     return table

@@ -9,9 +9,10 @@
 from typing import Any
 
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layer_passes import keeping_of, run_layer
 from phaze.evaluate.layers import Setting
+from phaze.evaluate.lowered_layer import keeping_of
 from phaze.graph.ir import Model
+from phaze.graph.rewrites import run_layer
 from phaze.graph.saved.modes import JOIN, OFFLOAD, Modes
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
@@ -31,5 +32,5 @@ def offload_document(model: Model, problem: PlacementProblem, plan: Plan, settin
 
 def _host_bytes(model: Model, kind: int, mode: str, setting: Setting) -> int:
     """What a layer of a microbatch keeps in the memory of the host."""
-    layer = run_layer(model.layers[kind], setting.machine)
+    layer = run_layer(model.layers[kind], setting.stack, setting.precision)
     return Modes(layer, keeping_of(setting.stack)).of(mode).host_bytes

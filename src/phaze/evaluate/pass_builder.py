@@ -7,23 +7,23 @@ collectives, not for other sizes: plans try one structure at many microbatches a
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from phaze.cost.accumulation import KnownGradients
-from phaze.cost.unfused_softmax import launches
 from phaze.cost.work import KnownOperators, Work, works_of
 from phaze.evaluate.exchange_overlap import NO_OVERLAP, ExchangeOverlap, exchange_overlap
+from phaze.evaluate.lowered_pass import KnownCollectives, LoweredPass, network_costs
 from phaze.evaluate.overlap import companions
-from phaze.evaluate.ruled_pass import KnownCollectives, RuledPass, network_costs
 from phaze.evaluate.schedule_operators import Pieces, Unit, named_beside, rings_of, units_of
 from phaze.graph.fuse import fuse_graph
 from phaze.graph.fuse.structure import Fusions
 from phaze.graph.ir import OperatorGraph
+from phaze.graph.rewrites.accumulation import KnownGradients
+from phaze.graph.rewrites.unfused_softmax import launches
 from phaze.placement.machine import Machine
 from phaze.schedule.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
 class PassShape:
-    """What a pass has on every chip and network, whatever its sizes: see :class:`RuledPass`."""
+    """What a pass has on every chip and network, whatever its sizes: see :class:`LoweredPass`."""
 
     units: tuple[Unit, ...]
     edges: tuple[tuple[int, int], ...]
@@ -71,7 +71,7 @@ class PassBuilder:
         """A graph as the stack fuses it."""
         return fuse_graph(graph, self.machine.stack.fusion, self.fusions)
 
-    def ruled(self, graph: OperatorGraph, backward: bool = False) -> RuledPass:
+    def lower(self, graph: OperatorGraph, backward: bool = False) -> LoweredPass:
         """A (fused) graph as a pass."""
         works = works_of(graph, self.machine.residency, self.operators)
         # The first size of a collective is its bytes.
@@ -82,13 +82,13 @@ class PassBuilder:
             own = self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
         host_s = sum(map(launches, graph.operators)) * self.machine.stack.host_s
         found = (own.units, own.edges, own.beside, host_s, own.members, own.exchanges)
-        return RuledPass(self.rule, works, network_costs(works, self.machine, self.collectives), *found)
+        return LoweredPass(self.rule, works, network_costs(works, self.machine, self.collectives), *found)
 
-    def run(self, graph: OperatorGraph) -> RuledPass:
+    def run(self, graph: OperatorGraph) -> LoweredPass:
         """A graph, not fused yet, that runs forward."""
-        return self.ruled(self.fused(graph))
+        return self.lower(self.fused(graph))
 
 
-def ruled_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> RuledPass:
+def lower_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> LoweredPass:
     """A single (fused) pass on a machine."""
-    return PassBuilder(machine, rule).ruled(graph, backward)
+    return PassBuilder(machine, rule).lower(graph, backward)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from phaze.errors import InputError, unknown_name
-from phaze.evaluate.layer_passes import run_layer
 from phaze.evaluate.layers import Setting, pass_problem
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.ir import Operator as GraphOperator
+from phaze.graph.rewrites import run_layer
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.schedule.problem import ScheduleProblem
@@ -88,14 +88,14 @@ def layer_named(model: Model, name: str | None) -> int:
 def layer_passes(model: Model, layer: str | None, passes: Sequence[Pass], setting: Setting) -> list[LayerPass]:
     """The passes of one layer, their operators named by number, kinds and module."""
     at = layer_named(model, layer)
-    fused = fuse_layer(run_layer(model.layers[at], setting.machine), setting.stack.fusion)
+    fused = fuse_layer(run_layer(model.layers[at], setting.stack, setting.precision), setting.stack.fusion)
     found = []
     for name in passes:
         graph = fused.backward if name == "backward" else fused.forward
-        ruled, problem = pass_problem(graph, setting, name == "backward")
+        lowered, problem = pass_problem(graph, setting, name == "backward")
         operators = tuple(
             replace(operator, id=f"{i} {' + '.join(dict.fromkeys(name_of(graph.operators[p]) for p in unit.places))}")
-            for i, (unit, operator) in enumerate(zip(ruled.units, problem.operators, strict=True))
+            for i, (unit, operator) in enumerate(zip(lowered.units, problem.operators, strict=True))
         )
         of = {
             "model": model.name, "layer": model.layers[at].name, "calls": model.count(at), "pass": name,

@@ -15,10 +15,10 @@ larger microbatch, then without sequence parallelism.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel
-from phaze.evaluate.prices import LevelPrices
 from phaze.graph.ir import Attention, Model
 from phaze.graph.split_context import Way
 from phaze.placement.job import PlacementJob
@@ -65,9 +65,9 @@ class PlanRequest:
     offered: bool = False
 
     @property
-    def prices(self) -> LevelPrices:
+    def prices(self) -> NetworkPrices:
         """What collectives and transfers take."""
-        return LevelPrices(self.setting.cluster, self.setting.basis)
+        return NetworkPrices(self.setting.cluster, self.setting.basis)
 
     def sharded_over(self, ranks: int) -> "PlanRequest":
         """The request with state sharded over so many of the ranks with the same weights, 0: all."""

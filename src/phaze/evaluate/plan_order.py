@@ -9,14 +9,13 @@ expert-tensor degree, ranks that share out state. It has a lower bound that is s
                 that fit into memory                     (:attr:`phaze.placement.solve.OpenPlacement.bound_s`)
     solved      its fastest plan below a limit, or none  (:meth:`phaze.placement.solve.OpenPlacement.fastest`)
 
-m max(C / S, longest) is no more than any family's batch time: alpha P + beta sum D >= m P, as P is at least both. One
-heap holds all choices by their bounds; the least is sharpened next. A choice is solved below a limit a little above
-what is known, and returns with that limit as its bound if it has no plan below it. The end: the least bound exceeds the
-last plan that is shown. So the best of those are exact, with every plan of theirs that is no slower; nothing is said of
-the others but that they are slower.
+m max(C / S, longest) is no more than any family's batch time: alpha P + beta sum D >= m P, as P is at least both. The
+choice with the least bound is sharpened next (:mod:`phaze.evaluate.best_first`). A choice is solved below a limit a
+little above the best plan so far, and returns with that limit as its bound if it has no plan below it. The end: the
+least bound exceeds the last plan that is shown. So the best of those are exact, with every plan of theirs that is no
+slower; of the others it is known that they are slower.
 """
 
-import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,11 +24,12 @@ from math import inf
 
 import numpy as np
 
+from phaze.cost.network_prices import NetworkPrices
+from phaze.evaluate.best_first import BoundedCandidate, best_first
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels
 from phaze.evaluate.plan import ALTERNATIVES_SHOWN, Candidate, Choosing, PlanRequest, choices
-from phaze.evaluate.prices import KnownPrices
 from phaze.graph.ir import Model
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import OpenPlacement
@@ -54,7 +54,7 @@ class PlannedChoice:
     bounded: int
     solved: int
     costed: CostedLayers
-    prices: KnownPrices
+    prices: NetworkPrices
 
     @property
     def best(self) -> Candidate:
@@ -69,15 +69,6 @@ class _Ranks:
     number: int
     choice: Choosing
     models: tuple[Model, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A choice with its placement problem, and how often it was solved below a limit."""
-
-    candidate: Candidate
-    placement: OpenPlacement
-    steps: int = 0
 
 
 def ranks_of(request: PlanRequest) -> Iterator[tuple[Choosing, tuple[Model, ...]]]:
@@ -118,65 +109,91 @@ def problem_of(request: PlanRequest, model: Model, costed: CostedLayers) -> Plac
     """The placement problem of a rank."""
 
     def build() -> PlacementProblem:
-        costs, rate = costed.costs(model), costed.hbm_bytes_per_s
-        return rank_problem(request.job, model, request.setting, costs, hbm_bytes_per_s=rate)
+        return rank_problem(request.job, model, request.setting, costed.table(model))
 
     return costed.problem(model, request.job, build)
 
 
+class _Planning:
+    """The choices of a request as they are planned, best bound first (:func:`phaze.evaluate.best_first.best_first`)."""
+
+    def __init__(self, request: PlanRequest) -> None:
+        self.request = request
+        self.costed = CostedLayers(request.setting)
+        self.prices = request.prices
+        self.solved: list[tuple[int, Candidate]] = []
+        self.short: list[tuple[int, Candidate]] = []
+        self.tried: set[tuple[int, ...]] = set()
+
+    @property
+    def last_s(self) -> float:
+        """What a plan may take to be among those that are shown."""
+        times = sorted(candidate.rank[0] for _, candidate in self.solved)
+        return times[ALTERNATIVES_SHOWN - 1] * (1 + TIE) if len(times) >= ALTERNATIVES_SHOWN else inf
+
+    def ranks(self, ranks: _Ranks) -> BoundedCandidate:
+        """Choices by what no plan of theirs undercuts whatever memory there is; then by their placement problems."""
+
+        def examine(bound_s: float) -> Iterator[BoundedCandidate]:
+            zeros = (self.request.job.zero, *self.request.zeros)
+            for index, candidate in enumerate(_problems(self.request, ranks, self.costed)):
+                placement = OpenPlacement(candidate.problem, zeros, self.prices)
+                sharper_s = max(bound_s, placement.bound_s)
+                yield self.placement(candidate, placement, sharper_s, (ranks.number, index))
+
+        least_s = min(passes_bound(self.request, model, self.costed) for model in ranks.models)
+        return BoundedCandidate(least_s, (ranks.number, 0), examine)
+
+    def placement(
+        self, candidate: Candidate, placement: OpenPlacement, bound_s: float, place: tuple[int, int], step: int = 0
+    ) -> BoundedCandidate:
+        """A choice by the bound of its placement problem, solved below the limit of a step."""
+
+        def examine(bound_s: float) -> Iterator[BoundedCandidate]:
+            last_s = self.last_s
+            best_s = min((other.rank[0] for _, other in self.solved), default=bound_s)
+            limit_s = min(last_s, STEPS[step] * max(bound_s, best_s))
+            fastest = None
+            if bound_s < inf:
+                self.tried.add(place)
+                fastest = placement.fastest(limit_s)
+            if fastest is not None:
+                problem, plan = fastest
+                self.solved.append((place[0], replace(candidate, problem=problem, plan=plan)))
+            elif limit_s < last_s:
+                yield self.placement(candidate, placement, limit_s, place, step + 1)
+            elif last_s == inf:
+                self.short.append((place[0], candidate))
+
+        return BoundedCandidate(bound_s, place, examine)
+
+
 def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
     """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are bounded."""
-    costed, prices = CostedLayers(request.setting), KnownPrices(request.prices)
-    ranks = [_Ranks(number, *own) for number, own in enumerate(ranks_of(request))]
-    costed.time_passes(model for alike in ranks for model in alike.models)
-    heap: list[tuple[float, int, int, _Ranks | _Open]] = []
-    for alike in ranks:
-        least_s = min(passes_bound(request, model, costed) for model in alike.models)
-        heapq.heappush(heap, (least_s, alike.number, 0, alike))
+    planning = _Planning(request)
+    every = [_Ranks(number, *alike) for number, alike in enumerate(ranks_of(request))]
+    planning.costed.time_passes(model for ranks in every for model in ranks.models)
+    candidates = []
+    for ranks in every:
+        candidates.append(planning.ranks(ranks))
         if watch is not None:
-            watch(alike.number + 1, len(ranks))
-    zeros, bounded = (request.job.zero, *request.zeros), sum(len(alike.models) for alike in ranks) * len(request.shards)
-    solved: list[tuple[int, Candidate]] = []
-    short: list[tuple[int, Candidate]] = []
-    tried: set[tuple[int, int]] = set()
-    while heap:
-        bound_s, number, place, own = heapq.heappop(heap)
-        told_s = _told(solved) * (1 + TIE)
-        if bound_s > told_s:
-            break
-        if isinstance(own, _Ranks):
-            for at, candidate in enumerate(_problems(request, own, costed)):
-                placement = OpenPlacement(candidate.problem, zeros, prices)
-                sharper_s = max(bound_s, placement.bound_s)
-                heapq.heappush(heap, (sharper_s, number, at, _Open(candidate, placement)))
-            continue
-        best_s = min((one.rank[0] for _, one in solved), default=bound_s)
-        limit_s = min(told_s, STEPS[own.steps] * max(bound_s, best_s))
-        fastest = own.placement.fastest(limit_s) if bound_s < inf else None
-        tried |= {(number, place)} if bound_s < inf else set()
-        if fastest is not None:
-            solved.append((number, replace(own.candidate, problem=fastest[0], plan=fastest[1])))
-        elif limit_s < told_s:
-            heapq.heappush(heap, (limit_s, number, place, replace(own, steps=own.steps + 1)))
-        elif told_s == inf:
-            short.append((number, own.candidate))
-    solved.sort(key=lambda pair: (pair[1].rank, pair[0]))
-    short.sort(key=lambda pair: (pair[1].rank, pair[0]))
-    return PlannedChoice(tuple(one for _, one in (*solved, *short)), bounded, len(tried), costed, prices)
+            watch(ranks.number + 1, len(every))
+    best_first(candidates, lambda bound_s: bound_s > planning.last_s)
+    order = [
+        *sorted(planning.solved, key=lambda pair: (pair[1].rank, pair[0])),
+        *sorted(planning.short, key=lambda pair: (pair[1].rank, pair[0])),
+    ]
+    bounded = sum(len(ranks.models) for ranks in every) * len(request.shards)
+    shown = tuple(candidate for _, candidate in order)
+    return PlannedChoice(shown, bounded, len(planning.tried), planning.costed, planning.prices)
 
 
-def _told(solved: Sequence[tuple[int, Candidate]]) -> float:
-    """What a plan may take to be among the best."""
-    times = sorted(candidate.rank[0] for _, candidate in solved)
-    return times[ALTERNATIVES_SHOWN - 1] if len(times) >= ALTERNATIVES_SHOWN else inf
-
-
-def _problems(request: PlanRequest, own: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
+def _problems(request: PlanRequest, ranks: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
     """The placement problems of choices, but of those that another one beats."""
-    _, microbatch, spread, _ = own.choice
+    _, microbatch, spread, _ = ranks.choice
     requests = [request.sharded_over(ranks) for ranks in request.shards]
-    problems = [problem_of(requests[0], model, costed) for model in own.models]
-    for model, first in unbeaten(list(zip(own.models, problems, strict=True))):
+    problems = [problem_of(requests[0], model, costed) for model in ranks.models]
+    for model, first in unbeaten(list(zip(ranks.models, problems, strict=True))):
         yield Candidate(microbatch, spread, model, first, None)
         for other in requests[1:]:
             yield Candidate(microbatch, spread, model, problem_of(other, model, costed), None)
@@ -204,16 +221,16 @@ def _beats(one: PlacementProblem, other: PlacementProblem) -> bool:
 
 def _amounts(problem: PlacementProblem) -> Iterator[tuple[float, ...]]:
     """What the layers of a problem take and hold, in an order of its own."""
-    for layer, extra in zip(problem.graphs[0].layers, problem.extras[0], strict=True):
-        selective = extra.selective_bytes if extra.selective_bytes is not None else layer.activation_bytes
-        full_s = extra.full_s if extra.full_s is not None else layer.forward_s
+    for layer in problem.graphs[0].layers:
+        selective = layer.selective_bytes if layer.selective_bytes is not None else layer.activation_bytes
+        full_s = layer.full_s if layer.full_s is not None else layer.forward_s
         yield (
             layer.forward_s,
             layer.backward_s,
             layer.activation_bytes,
             selective,
-            extra.selective_s,
+            layer.selective_s,
             full_s,
-            extra.live_bytes,
-            *(amount for own in extra.more for amount in (own.bytes, own.live_bytes, own.again_s)),
+            layer.live_bytes,
+            *(amount for x in layer.more for amount in (x.bytes, x.live_bytes, x.again_s)),
         )

@@ -9,11 +9,11 @@ and every figure that follows from them must be the one that it has.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.evaluate.answer import PlanFacts, plan_document
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.job_file import reopened
-from phaze.evaluate.layer_passes import keeping_of
-from phaze.evaluate.prices import LevelPrices
+from phaze.evaluate.lowered_layer import keeping_of
 from phaze.pipeline.families import named_family
 from phaze.placement.job import PlacementJob
 from phaze.placement.layout import Shape
@@ -38,14 +38,14 @@ def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
     family = named_family(document.get("family"), chunks)
     modes = {str(stage["recompute"]) for stage in document["stages"]}
     asked = PlacementJob(
-        setting.machine, job.devices, job.batch, job.precision, job.optimizer, int(document["zero"]),
+        setting.machine, job.devices, job.batch, job.optimizer, int(document["zero"]),
         modes.pop() if len(modes) == 1 else "best", headroom=headroom, shard=int(document.get("shard", 0)),
     )  # fmt: skip
     problem = rank_problem(asked, model, setting, families=(family,))
     degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))
     shape = Shape(*degrees, document.get("order", ""), chunks, family.name)
     cuts = [StageCut(tuple(stage["layers"]), stage["recompute"]) for stage in document["stages"]]
-    plan = price(problem, shape, cuts, LevelPrices(setting.cluster, setting.basis))
+    plan = price(problem, shape, cuts, NetworkPrices(setting.cluster, setting.basis))
     facts = PlanFacts(model, setting, job.batch, job.devices, keeping=keeping_of(setting.stack))
     found = plan_document(facts, problem, plan)
     return {key: value for key, value in found.items() if key not in APART}

@@ -203,7 +203,6 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
         setting.machine,
         job.devices,
         batch,
-        setting.precision,
         stack.optimizer,
         job.zero or (1 if job.shard else 0),
         recompute,

@@ -6,10 +6,10 @@ holds less. So with the run's lower bound L on the score of a chip
 
     L min(1, f / f') > the score of the run's chip in the changed space      =>      it is not the best there
 
-where time alone counts. Where rates of HBM, links or software change too, by a factor of at most m > 1, L is divided by
-m: no part of a batch is more than m f' / f times as fast. Chips that the change brings into the space, and all of them
-under other objectives, are looked at as in any search. Chips of cores run at the clock of their base: where that and
-the models stay, L holds as it is.
+where time alone counts, and a chip may have the memories that it might have before. Where rates of HBM, links or
+software change too, by a factor of at most m > 1, L is divided by m: no part of a batch is more than m f' / f times as
+fast. Chips that the change brings into
+the space, and all of them elsewhere, are looked at as in any search.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from phaze.errors import InfeasibleError
 from phaze.explain.question import Question, best_with, score_on
 from phaze.search.chips import SpaceChips, enumerate_space
-from phaze.search.shared import chip_rows
 from phaze.search.task import SearchJob
 
 
@@ -35,30 +34,17 @@ def candidates(question: Question, changed: SpaceChips, job: SearchJob, rates: f
     """Chips of the changed space that may be its best; ``rates``: the greatest factor on any other rate than the
     clock."""
     old = question.opened
-    if not old.space.of_clusters or job.objective.needs_energy:
+    other_memories = job.space.memories is None and job.space.keep.most_usd != old.space.keep.most_usd
+    if job.objective.needs_energy or other_memories:
         return np.arange(len(changed))
     before, after = _numbers(old), _numbers(changed)
     order = np.argsort(before)
     place = order[np.minimum(np.searchsorted(before, after, sorter=order), len(order) - 1)]
     faster = np.minimum(1.0, old.held_hz[place] / changed.held_hz)
     bound = np.where(before[place] == after, question.bounds[place] * faster / max(1.0, rates), 0.0)
-    there = np.flatnonzero(after == before[question.number])
-    reach = score_on(job, question.scale, changed.chip(int(there[0]))) if len(there) else np.inf
+    there, hbm_bytes = np.flatnonzero(after == before[question.number]), question.chip.hbm.size_bytes
+    reach = score_on(job, question.scale, changed.chip(int(there[0]), hbm_bytes)) if len(there) else np.inf
     return np.flatnonzero(bound <= reach * (1 + 1e-9))
-
-
-def candidates_of_cores(question: Question, changed: SpaceChips, job: SearchJob) -> NDArray[np.int64]:
-    """The same of chips of cores, which no limit of area, power or price makes faster or slower."""
-    old, every = question.opened, np.arange(len(changed))
-    same = job.models is question.job.models and job.space.base == question.job.space.base
-    if not same or old.space.of_clusters or job.objective.needs_energy or job.space.own_links:
-        return every
-    before, after = chip_rows(old), chip_rows(changed)
-    order = np.argsort(before)
-    place = order[np.minimum(np.searchsorted(before, after, sorter=order), len(order) - 1)]
-    known = before[place] == after
-    reach = question.score if (after == before[question.number]).any() else np.inf
-    return np.flatnonzero(~known | (question.bounds[place] <= reach * (1 + 1e-9)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +63,10 @@ def best_of_changed(question: Question, job: SearchJob, processes: int, rates: f
     opened = enumerate_space(job.space)
     if not len(opened):
         return None
-    clusters = opened.space.of_clusters
-    near = candidates(question, opened, job, rates) if clusters else candidates_of_cores(question, opened, job)
-    opened = opened.taken(near)
+    opened = opened.taken(candidates(question, opened, job, rates))
     if not len(opened):
         return None
-    if len(opened) == 1 and clusters:  # all others are excluded by what the run proved
+    if len(opened) == 1 and job.space.memories is not None:  # all others are excluded by what the run proved
         chip = opened.chip(0)
         score = score_on(job, question.scale, chip)
         return Winner(chip.name, opened.identity(0), score) if score < np.inf else None

@@ -25,9 +25,9 @@ from phaze.search.boxes.opening import box_question, chips_numbered, left_chips
 from phaze.search.chips import SpaceChips
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER
+from phaze.search.dual_bounds import bounds_on
 from phaze.search.engine import workers
 from phaze.search.evaluated import Evaluated
-from phaze.search.finer_bounds import bounds_on
 from phaze.search.run import begin
 from phaze.search.state import SearchState
 
@@ -157,17 +157,10 @@ def _axes(question: Question, opened: SpaceChips, chips: Integers) -> tuple[Axis
     )
 
 
-def _macs(opened: SpaceChips) -> NDArray[np.float64]:
-    """MACs of every chip: what its arrays hold together."""
-    values, many = opened.axis_values(), np.ones(len(opened))
-    for name in ("clusters", "arrays", "tensor_cores", "rows", "columns"):
-        many = many * values[name].astype(float) if name in values else many
-    return many
-
-
 def _spans(opened: SpaceChips, chips: Integers, watts: NDArray[np.float64]) -> tuple[Span, ...]:
     """The least and the most that near chips have of what is no axis."""
-    columns = {"MACs": _macs(opened), "area, mm2": opened.area_mm2, "TDP, W": watts}
+    macs = opened.chips.clusters * opened.chips.macs
+    columns = {"MACs": macs, "area, mm2": opened.area_mm2, "TDP, W": watts}
     return tuple(Span(name, float(own[chips].min()), float(own[chips].max())) for name, own in columns.items())
 
 

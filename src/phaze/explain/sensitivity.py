@@ -120,8 +120,8 @@ def _side(question: Question, best: Callable[[float], Winner | None], sign: floa
 
 
 def deciding(question: Question, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
-    """Every constant, that which must move least first; none where the space's chips are no clusters."""
-    if not question.job.space.of_clusters:
+    """Every constant, that which must move least first; none where the process does not set clocks."""
+    if not question.job.space.technology.sets_clock:
         return []
     found = []
     for constant in CONSTANTS:

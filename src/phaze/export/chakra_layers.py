@@ -15,9 +15,9 @@ import numpy as np
 from phaze.cost.chip_set import chip_set
 from phaze.errors import InputError
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layer_passes import RuledLayer, ruled_layers
-from phaze.evaluate.layers import LayerCost, PassCost, Setting, layer_costs
-from phaze.evaluate.ruled_pass import RuledPass, work_times
+from phaze.evaluate.layers import PassCost, Setting, model_table
+from phaze.evaluate.lowered_layer import LoweredLayer
+from phaze.evaluate.lowered_pass import LoweredPass, work_times
 from phaze.graph.ir import Model
 
 
@@ -58,7 +58,7 @@ class LayerPasses:
     frozen: tuple[int, int] = (0, 0)
 
 
-def _segments(layer_pass: RuledPass, setting: Setting, total_s: float) -> tuple[Segment, ...]:
+def _segments(layer_pass: LoweredPass, setting: Setting, total_s: float) -> tuple[Segment, ...]:
     if not layer_pass.works:
         return ()
     chips = chip_set([setting.chip])
@@ -98,34 +98,33 @@ def _collective(kind: str, size: int, group: int, stride: int) -> Collective:
     return Collective("all_gather" if kind == "ring" else kind, size, group, stride)
 
 
-def _again(layer: RuledLayer, cost: LayerCost, setting: Setting) -> dict[str, tuple[Segment, ...]]:
-    full = layer.forward if layer.full is None else layer.full
-    reruns = {
-        "none": (),
-        "selective": _segments(layer.selective, setting, cost.selective_s),
-        "full": _segments(full, setting, cost.full_s),
-    }
-    for mode, mode_cost in zip(layer.more, cost.more, strict=True):
-        if mode.rerun is not None:
-            reruns[mode.name] = _segments(mode.rerun, setting, mode_cost.again_s)
+def _again(layer: LoweredLayer, again_s: Sequence[float], setting: Setting) -> dict[str, tuple[Segment, ...]]:
+    reruns: dict[str, tuple[Segment, ...]] = {"none": ()}
+    for mode, seconds in zip(layer.modes, again_s, strict=True):
+        rerun = layer.forward if mode.name == "full" and mode.rerun is None else mode.rerun
+        if rerun is not None:
+            reruns[mode.name] = _segments(rerun, setting, seconds)
     return reruns
 
 
 def layer_passes(model: Model, setting: Setting) -> tuple[LayerPasses, ...]:
     """Every distinct layer of a model; what lies around its blocks is not recomputed."""
     blocks = {model.calls[number].layer for number in block_calls(model)}
-    layers, costs = ruled_layers(model, setting.machine), layer_costs(model, setting)
-    return tuple(
-        LayerPasses(
-            _segments(layer.forward, setting, cost.forward_s),
-            _segments(layer.backward, setting, cost.backward_s),
-            {mode: segments if kind in blocks else () for mode, segments in _again(layer, cost, setting).items()},
-            cost.parameters,
-            cost.expert_parameters,
-            cost.frozen,
+    table = model_table(model, setting)
+    passes = []
+    for kind, layer in enumerate(table.layers):
+        again = _again(layer, table.again_s[:, kind, 0].tolist(), setting)
+        passes.append(
+            LayerPasses(
+                _segments(layer.forward, setting, float(table.forward_s[kind, 0])),
+                _segments(layer.backward, setting, float(table.backward_s[kind, 0])),
+                {mode: segments if kind in blocks else () for mode, segments in again.items()},
+                layer.parameters,
+                layer.expert_parameters,
+                layer.frozen,
+            )
         )
-        for kind, (layer, cost) in enumerate(zip(layers, costs, strict=True))
-    )
+    return tuple(passes)
 
 
 def require_mode(passes: Sequence[LayerPasses], mode: str, model: str) -> None:

@@ -14,8 +14,8 @@ from phaze.front.metrics import RequestedMetrics
 from phaze.front.state import FrontState, front_state
 from phaze.search.bounds.chip_times import layer_times_on
 from phaze.search.bounds.model_bounds import CHEAP, device_floors, model_floors
+from phaze.search.dual_bounds import bounds_on
 from phaze.search.evaluated import LEAST
-from phaze.search.finer_bounds import bounds_on
 from phaze.search.objective import Scale
 from phaze.search.run import Evaluate
 from phaze.search.state import SearchState

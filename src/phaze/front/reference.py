@@ -13,8 +13,8 @@ from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.search.configurations import ChipConfigurations
 from phaze.search.objective import Objective, Scale
-from phaze.search.plain_path import NEAR, Plain
 from phaze.search.rates import chip_rates
+from phaze.search.reference_path import NEAR, Plain
 
 Floats = NDArray[np.float64]
 

@@ -29,7 +29,7 @@ from phaze.search.boxes.grid import box_grid
 from phaze.search.boxes.opening import is_boxed
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after, nothing_in_time
-from phaze.search.finer_bounds import bounds_on, raise_open
+from phaze.search.dual_bounds import bounds_on, raise_open
 from phaze.search.journal import Journal
 from phaze.search.objective import Objective, Scale
 from phaze.search.run import (

@@ -17,8 +17,8 @@ from phaze.front.reference import PlainFront
 from phaze.search.chips import SpaceChips
 from phaze.search.code import code_digest
 from phaze.search.configurations import ConfigurationPlan
-from phaze.search.plain_path import NEAR
 from phaze.search.reference import way_of
+from phaze.search.reference_path import NEAR
 from phaze.search.state import TIE
 from phaze.search.view_check import check_text
 from phaze.search.witness import chip_of, seconds_score

@@ -17,7 +17,7 @@ from phaze.front.state import FrontState
 from phaze.placement.answer import document_of
 from phaze.schedule.problem import Schedule
 from phaze.search.configurations import works_known
-from phaze.search.evaluation import ScheduleMemo
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.objective import Scale
 from phaze.search.question_files import Papers
 from phaze.search.reference import layers_on

@@ -31,8 +31,8 @@ class _Places:
 
 def runs(model: Model) -> tuple[int, ...]:
     """The layers that two or more calls in a row are of, in order of their first call."""
-    found = [a.layer for a, b in zip(model.calls, model.calls[1:], strict=False) if a.layer == b.layer]
-    return tuple(dict.fromkeys(found))
+    repeated = [a.layer for a, b in zip(model.calls, model.calls[1:], strict=False) if a.layer == b.layer]
+    return tuple(dict.fromkeys(repeated))
 
 
 def _places(model: Model, lengths: Mapping[int, int]) -> _Places:
@@ -64,11 +64,11 @@ def _modules(first: str, second: str, count: int) -> list[str]:
 
 
 def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
-    known = {(edge.source, edge.target) for edge in model.edges}
-    found: dict[tuple[int, int], Edge] = {}
+    joined_calls = {(edge.source, edge.target) for edge in model.edges}
+    edges: dict[tuple[int, int], Edge] = {}
 
     def add(edge: Edge, source: int, target: int) -> None:
-        found[source, target] = replace(edge, source=source, target=target)
+        edges[source, target] = replace(edge, source=source, target=target)
 
     for edge in model.edges:
         sources, targets = places.new[edge.source], places.new[edge.target]
@@ -77,12 +77,12 @@ def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
             for target in targets:
                 add(edge, target - 1, target)
             continue
-        if run is not None and not places.is_first(edge.source) and (edge.source - 1, edge.target) not in known:
+        if run is not None and not places.is_first(edge.source) and (edge.source - 1, edge.target) not in joined_calls:
             sources = (max(places.new[edge.source - 1] + sources),)
         for source in sources:
             for target in targets:
                 add(edge, source, target)
-    return tuple(found[key] for key in sorted(found))
+    return tuple(edges[key] for key in sorted(edges))
 
 
 def _turns(model: Model) -> int:
@@ -117,13 +117,13 @@ def alternated(model: Model, pairs: int) -> Model:
         for call, name in zip(block[:2], names, strict=True)
     ]
     calls = (*model.calls[:start], *turns, *after)
-    known = {edge.source: edge for edge in model.edges}
+    edge_from = {edge.source: edge for edge in model.edges}
     # The edge into a pair, inside one, from one to the next, and behind the last.
     end, edges = start + 2 * pairs, []
     for source in range(len(calls) - 1):
         inside = start <= source < end - 1
         old = start + (source - start) % 2 if inside else source if source < start else source - 2 * pairs + 4
-        edges.append(replace(known[old], source=source, target=source + 1))
+        edges.append(replace(edge_from[old], source=source, target=source + 1))
     ties = tuple(
         replace(tie, calls=tuple(call if call < start else call + 2 * pairs - 4 for call in tie.calls))
         for tie in model.ties

@@ -115,8 +115,8 @@ def _check_experts(values: Mapping[str, Any]) -> None:
     }
     for key, wrong in refused.items():
         if wrong:
-            said = f"no graphs of a mixture of experts with {key} {values[key]} are bundled"
-            raise InputError(f"moe: {key}", said, "name a model, or a config.json, which is traced")
+            problem = f"no graphs of a mixture of experts with {key} {values[key]} are bundled"
+            raise InputError(f"moe: {key}", problem, "name a model, or a config.json, which is traced")
 
 
 def family_point(family: str, values: Mapping[str, Any], tensor: int, microbatch: int, sequence: int) -> dict[str, int]:

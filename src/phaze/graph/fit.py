@@ -46,8 +46,8 @@ def _monomial(values: Values, points: Sequence[Point], names: Sequence[str]) -> 
         if exponent:
             exponents.append((name, exponent))
     shape: Exponents = tuple(sorted(exponents))
-    found = one_sum([Term(values[0] / power(shape, points[0]), shape)])
-    return found if _agrees(found, values, points) else None
+    monomial = one_sum([Term(values[0] / power(shape, points[0]), shape)])
+    return monomial if _agrees(monomial, values, points) else None
 
 
 def _agrees(expression: Expression, values: Values, points: Sequence[Point]) -> bool:
@@ -94,7 +94,7 @@ class _System:
 
 def _least(values: Values, points: Sequence[Point], pool: Mapping[Values, Expression]) -> Expression | None:
     """The least of two expressions of ``pool`` that takes all ``values``."""
-    above = [taken for taken in pool if all(a >= b for a, b in zip(taken, values, strict=True))]
+    above = [candidate for candidate in pool if all(a >= b for a, b in zip(candidate, values, strict=True))]
     for i, first in enumerate(above):
         open_places = [p for p, value in enumerate(values) if first[p] != value]
         if len(open_places) == len(points):
@@ -116,13 +116,13 @@ def _lower(shapes: Iterable[Exponents]) -> Iterator[Exponents]:
 
 def _possible(values: Values, points: Sequence[Point], names: Sequence[str], shapes: set[Exponents]) -> set[Exponents]:
     """The shapes that a sum may hold: where one variable alone scales it by a power, all its terms have that power."""
-    kept = shapes
+    possible = shapes
     for place, name in enumerate(names, start=1):
         step = Fraction(points[place][name], points[0][name])
         exponent = _exponent(Fraction(values[place], values[0]), step) if values[0] else None
         if exponent is not None:
-            kept = {shape for shape in kept if dict(shape).get(name, 0) == exponent}
-    return kept
+            possible = {shape for shape in possible if dict(shape).get(name, 0) == exponent}
+    return possible
 
 
 def _choices(possible: frozenset[Exponents], points: int) -> Iterator[frozenset[Exponents]]:
@@ -142,9 +142,9 @@ def _solved(
     wanted: Mapping[Values, set[Exponents]],
     points: Sequence[Point],
     names: Sequence[str],
-    found: dict[Values, Expression],
+    expressions: dict[Values, Expression],
 ) -> list[Values]:
-    """Put those of ``wanted`` that are sums of the shapes they may hold into ``found``; the others come back."""
+    """Put those of ``wanted`` that are sums of the shapes they may hold into ``expressions``; the others come back."""
     systems: dict[frozenset[Exponents], _System] = {}
     left: list[Values] = []
     for values, shapes in wanted.items():
@@ -159,7 +159,7 @@ def _solved(
         if solved is None:
             left.append(values)
         else:
-            found[values] = solved
+            expressions[values] = solved
     return left
 
 
@@ -174,28 +174,30 @@ def fit(
     ``parts`` says of some of them which others they are a sum of multiples of; that leaves fewer shapes to try.
     """
     left: list[Values] = []
-    found: dict[Values, Expression] = {}
+    expressions: dict[Values, Expression] = {}
     for values in dict.fromkeys(wanted):
         same = constant(values[0]) if len(set(values)) == 1 else _monomial(values, points, names)
         if same is None:
             left.append(values)
         else:
-            found[values] = same
-    shapes = _shapes(found.values()) | {()}
-    known = {v: _shapes(found[part] for part in parts[v] if part in found) for v in left if v in parts}
-    _solved(known, points, names, found)
+            expressions[values] = same
+    shapes = _shapes(expressions.values()) | {()}
+    shapes_of_sums = {
+        v: _shapes(expressions[part] for part in parts[v] if part in expressions) for v in left if v in parts
+    }
+    _solved(shapes_of_sums, points, names, expressions)
     for tried in (shapes, shapes | set(_lower(shapes))):
-        left = _solved({values: tried for values in left if values not in found}, points, names, found)
+        left = _solved({values: tried for values in left if values not in expressions}, points, names, expressions)
     for values in left:
-        least = _least(values, points, found)
+        least = _least(values, points, expressions)
         if least is None:
             raise FitError(f"no sum of monomials takes the values {values[:6]} at the points {_spell(points[:6])}.")
-        found[values] = least
-    return found
+        expressions[values] = least
+    return expressions
 
 
 def _spell(points: Iterable[Point]) -> str:
-    def one(point: Point) -> Iterator[str]:
+    def assignments(point: Point) -> Iterator[str]:
         return (f"{name}={value}" for name, value in point.items())
 
-    return ", ".join("(" + " ".join(one(point)) + ")" for point in points)
+    return ", ".join("(" + " ".join(assignments(point)) + ")" for point in points)

@@ -42,29 +42,29 @@ def _holder(layer: Layer) -> str:
 
 def _part(layer: Layer) -> _Part:
     holder, roles = _holder(layer), {n: t.role for n, t in all_tensors(layer).items()}
-    made: set[int] = set()
+    written: set[int] = set()
     passes: list[tuple[Operator, ...]] = []
     for graph in (layer.forward, layer.backward):
-        own: list[Operator] = []
+        inside_pass: list[Operator] = []
         for op in graph.operators:
             if op.core == "network":
                 continue
             within = op.module == holder or op.module.startswith(f"{holder}.")
             read = [a.tensor for a in op.reads if roles[a.tensor] != "parameter"]
-            follows = not op.module and bool(read) and made.issuperset(read)
+            follows = not op.module and bool(read) and written.issuperset(read)
             if within or follows:
-                own.append(op)
-                made.update(a.tensor for a in op.writes)
-        passes.append(tuple(own))
+                inside_pass.append(op)
+                written.update(a.tensor for a in op.writes)
+        passes.append(tuple(inside_pass))
     inside = {op.id for ops in passes for op in ops}
-    taken = {a.tensor for ops in passes for op in ops for a in op.reads}
+    read_inside = {a.tensor for ops in passes for op in ops for a in op.reads}
     around = frozenset(
         op.id
         for graph in (layer.forward, layer.backward)
         for op in graph.operators
         if op.core == "network"
         and op.id not in inside
-        and (made & {a.tensor for a in op.reads} or taken & {a.tensor for a in op.writes})
+        and (written & {a.tensor for a in op.reads} or read_inside & {a.tensor for a in op.writes})
     )
     return _Part((passes[0], passes[1]), around)
 
@@ -75,36 +75,36 @@ class _Fold:
         self.tensors = dict(all_tensors(wide))
         self.alias: dict[int, int] = {}
         self.sized: dict[int, Operator] = {}
-        other, known = _part(narrow), all_tensors(narrow)
+        other, narrow_tensors = _part(narrow), all_tensors(narrow)
         for graph in (wide.forward, wide.backward):
             for op in graph.operators:
                 if op.id in self.part.around:
                     self.alias[op.writes[0].tensor] = self._named(op.reads[0].tensor)
-        for own, others in zip(self.part.operators, other.operators, strict=True):
-            if [op.kind for op in own] != [op.kind for op in others]:
+        for wide_operators, others in zip(self.part.operators, other.operators, strict=True):
+            if [op.kind for op in wide_operators] != [op.kind for op in others]:
                 raise InputError(
                     wide.name, "its experts run other operators at TP 1", "use tensor 1 with expert parallelism"
                 )
-            for op, like in zip(own, others, strict=True):
+            for op, like in zip(wide_operators, others, strict=True):
                 self.sized[op.id] = like
-                self._resize(op, like, known)
+                self._resize(op, like, narrow_tensors)
 
     def _named(self, tensor: int) -> int:
         while tensor in self.alias:
             tensor = self.alias[tensor]
         return tensor
 
-    def _resize(self, op: Operator, like: Operator, known: dict[int, Tensor]) -> None:
+    def _resize(self, op: Operator, like: Operator, narrow_tensors: dict[int, Tensor]) -> None:
         for access, other in zip((*op.reads, *op.writes), (*like.reads, *like.writes), strict=True):
             number = self._named(access.tensor)
-            self.tensors[number] = replace(self.tensors[number], elements=known[other.tensor].elements)
+            self.tensors[number] = replace(self.tensors[number], elements=narrow_tensors[other.tensor].elements)
 
-    def _accesses(self, own: tuple[Access, ...], like: tuple[Access, ...]) -> tuple[Access, ...]:
-        return tuple(Access(self._named(a.tensor), b.bytes) for a, b in zip(own, like, strict=True))
+    def _accesses(self, accesses: tuple[Access, ...], like: tuple[Access, ...]) -> tuple[Access, ...]:
+        return tuple(Access(self._named(a.tensor), b.bytes) for a, b in zip(accesses, like, strict=True))
 
     def operators(self, graph: OperatorGraph) -> list[Operator]:
         """The operators of a pass, those of the experts' module with the sizes of the narrow trace."""
-        found: list[Operator] = []
+        operators: list[Operator] = []
         for op in graph.operators:
             if op.id in self.part.around:
                 continue
@@ -113,14 +113,14 @@ class _Fold:
                 # What reads nothing else stays the operator that it is, so that other ranks have it in common.
                 named = any(a.tensor in self.alias for a in op.reads)
                 reads = tuple(Access(self._named(a.tensor), a.bytes) for a in op.reads) if named else op.reads
-                found.append(replace(op, reads=reads) if named else op)
+                operators.append(replace(op, reads=reads) if named else op)
                 continue
             reads, writes = self._accesses(op.reads, like.reads), self._accesses(op.writes, like.writes)
-            found.append(replace(op, sizes=like.sizes, reads=reads, writes=writes))
-        return found
+            operators.append(replace(op, sizes=like.sizes, reads=reads, writes=writes))
+        return operators
 
-    def numbers(self, given: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(self._named(number) for number in given))
+    def numbers(self, tensors: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(self._named(number) for number in tensors))
 
     def recompute(self, value: Recompute, forward: OperatorGraph) -> Recompute:
         saved, old = self.numbers(value.saved), all_tensors(self.wide)

@@ -73,8 +73,8 @@ class Operator:
 
     def size(self, name: str) -> int:
         """The size called ``name``; a KeyError says that this kind has none."""
-        for own, size in self.sizes:
-            if own == name:
+        for key, size in self.sizes:
+            if key == name:
                 return size
         raise KeyError(name)
 
@@ -160,8 +160,8 @@ class Layer:
 
     def elements(self, trained: bool, experts: bool = False) -> int:
         """Elements of the parameters that are trained, or that are not; of experts alone, if so."""
-        own = (p for p in self.parameters if p.trained == trained and (p.experts or not experts))
-        return sum(parameter.elements for parameter in own)
+        chosen = (p for p in self.parameters if p.trained == trained and (p.experts or not experts))
+        return sum(parameter.elements for parameter in chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,17 +51,17 @@ def _between(graph: OperatorGraph, seeds: set[int]) -> set[int]:
     return after & before
 
 
-def _part(graph: OperatorGraph, seeds: set[int], kept: set[int]) -> set[int]:
-    """The experts' part of a pass; ``kept`` are tensors that the part of the other pass made."""
-    found = _between(graph, seeds)
-    made = {access.tensor for op in graph.operators if op.id in found for access in op.writes}
+def _part(graph: OperatorGraph, seeds: set[int], earlier: set[int]) -> set[int]:
+    """The experts' part of a pass; ``earlier`` are tensors that the part of the other pass made."""
+    part = _between(graph, seeds)
+    written = {access.tensor for op in graph.operators if op.id in part for access in op.writes}
     for op in graph.operators:
         read = {access.tensor for access in op.reads}
         # What joins several of its tensors, or reads nothing else (the masks of a limit), runs where these are.
-        if op.id not in found and (len(made & read) > 1 or (read and read <= made | kept)):
-            found.add(op.id)
-            made.update(access.tensor for access in op.writes)
-    return found
+        if op.id not in part and (len(written & read) > 1 or (read and read <= written | earlier)):
+            part.add(op.id)
+            written.update(access.tensor for access in op.writes)
+    return part
 
 
 def _made(graph: OperatorGraph, inside: set[int]) -> set[int]:

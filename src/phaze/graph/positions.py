@@ -17,5 +17,5 @@ def extended(length: int, positions: int | None, rotary: bool) -> tuple[str, ...
 def require_positions(name: str, length: int, positions: int | None, rotary: bool) -> None:
     """Refuse a sequence that is longer than a model has positions, unless these can be extended."""
     if positions is not None and length > positions and not rotary:
-        said = f"{name} has {positions} positions, {length} were requested"
-        raise InputError("--sequence", said, f"its positions end there: use at most {positions}")
+        problem = f"{name} has {positions} positions, {length} were requested"
+        raise InputError("--sequence", problem, f"its positions end there: use at most {positions}")

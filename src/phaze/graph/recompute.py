@@ -1,4 +1,5 @@
-"""What selective recomputation drops and runs again: attention scores and what depends on them only.
+"""What recomputation drops and runs again: selectively attention scores and what depends on them only, in full what
+leads to anything that the backward pass reads.
 
 In the forward graph a *score path* runs from a product of two activations (query and key), through vector
 operators among them a softmax, to another product of two activations (probabilities and value).
@@ -7,9 +8,9 @@ operators among them a softmax, to another product of two activations (probabili
     rerun   = the operators that lead from what is kept to what was dropped
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from phaze.graph.ir import Operator, OperatorGraph, Recompute
+from phaze.graph.ir import Layer, Operator, OperatorGraph, Recompute
 
 
 def _activations_only(operator: Operator, roles: Mapping[int, str]) -> bool:
@@ -21,7 +22,7 @@ def score_path(forward: OperatorGraph) -> frozenset[int]:
     roles = {tensor.id: tensor.role for tensor in forward.tensors}
     behind: dict[int, bool] = {}
     reached: dict[int, set[int]] = {}
-    found: set[int] = set()
+    on_path: set[int] = set()
     for operator in forward.operators:
         paths: set[int] = set()
         normalized = False
@@ -31,7 +32,7 @@ def score_path(forward: OperatorGraph) -> frozenset[int]:
         if operator.kind == "product":
             if _activations_only(operator, roles):
                 if normalized:
-                    found |= paths
+                    on_path |= paths
                     continue
                 paths, normalized = {operator.id}, False
             else:
@@ -43,7 +44,7 @@ def score_path(forward: OperatorGraph) -> frozenset[int]:
             normalized |= operator.kind == "softmax"
         for access in operator.writes:
             reached[access.tensor], behind[access.tensor] = paths, normalized
-    return frozenset(found)
+    return frozenset(on_path)
 
 
 def empty_graph() -> OperatorGraph:
@@ -63,13 +64,45 @@ def part_of(graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterab
 def selective(forward: OperatorGraph, none: Recompute, bytes_kept: Callable[[Iterable[int]], int]) -> Recompute:
     """``none`` without what score paths wrote; ``bytes_kept`` counts the storages of tensors, each once."""
     path = score_path(forward)
-    made = {access.tensor for op in forward.operators if op.id in path for access in op.writes}
-    dropped = {tensor for tensor in none.saved if tensor in made}
+    written = {access.tensor for op in forward.operators if op.id in path for access in op.writes}
+    dropped = {tensor for tensor in none.saved if tensor in written}
     wanted = set(dropped)
     rerun: list[Operator] = []
     for operator in reversed(forward.operators):
         if any(access.tensor in wanted for access in operator.writes) and operator.id in path:
             rerun.append(operator)
-            wanted.update(access.tensor for access in operator.reads if access.tensor in made)
-    kept = tuple(tensor for tensor in none.saved if tensor not in dropped)
-    return Recompute(kept, bytes_kept(kept), part_of(forward, rerun[::-1], dropped))
+            wanted.update(access.tensor for access in operator.reads if access.tensor in written)
+    saved = tuple(tensor for tensor in none.saved if tensor not in dropped)
+    return Recompute(saved, bytes_kept(saved), part_of(forward, rerun[::-1], dropped))
+
+
+def closure(edges: Sequence[tuple[int, int]], start: set[int], forward: bool) -> set[int]:
+    """Everything that can be reached from ``start`` along (or against) the edges."""
+    steps: dict[int, list[int]] = {}
+    for tail, head in edges:
+        key, value = (tail, head) if forward else (head, tail)
+        steps.setdefault(key, []).append(value)
+    seen, open_ = set(start), list(start)
+    while open_:
+        for other in steps.get(open_.pop(), []):
+            if other not in seen:
+                seen.add(other)
+                open_.append(other)
+    return seen
+
+
+def needed_again(layer: Layer) -> OperatorGraph:
+    """The forward pass without operators that lead to nothing the backward pass reads."""
+    read = {access.tensor for operator in layer.backward.operators for access in operator.reads}
+    start = {op.id for op in layer.forward.operators if read & {access.tensor for access in op.writes}}
+    kept = closure(list(layer.forward.edges()), start, False)
+    operators = tuple(op for op in layer.forward.operators if op.id in kept)
+    taken = {access.tensor for op in operators for access in op.reads}
+    made = {access.tensor for op in operators for access in op.writes}
+    touched = taken | made
+    return OperatorGraph(
+        tensors=tuple(tensor for tensor in layer.forward.tensors if tensor.id in touched),
+        operators=operators,
+        inputs=tuple(id_ for id_ in layer.forward.inputs if id_ in taken),
+        outputs=tuple(sorted(made & read)),
+    )

@@ -60,16 +60,16 @@ def _slim_graph(graph: Any) -> Any:
 
 
 def _graphs(layer: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    kept = {key: {**layer[key], "rerun": change(layer[key]["rerun"])} for key in ("none", "selective", "full")}
-    return {**layer, "forward": change(layer["forward"]), "backward": change(layer["backward"]), **kept}
+    recomputed = {key: {**layer[key], "rerun": change(layer[key]["rerun"])} for key in ("none", "selective", "full")}
+    return {**layer, "forward": change(layer["forward"]), "backward": change(layer["backward"]), **recomputed}
 
 
 def slim(layer: Mapping[str, Any]) -> dict[str, Any]:
     """A layer of ``phaze.graph/1`` with less text, and without its name."""
     rows = [[number, elements, width, ROLES[role]] for number, elements, width, role in layer["tensors"]]
-    found = _graphs({**layer, "tensors": rows}, _slim_graph)
-    del found["name"]
-    return found
+    document = _graphs({**layer, "tensors": rows}, _slim_graph)
+    del document["name"]
+    return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,11 @@ def pack(cases: Mapping[str, Case]) -> dict[str, Any]:
     templates: list[Any] = []
     placed: dict[tuple[str, int], list[Any]] = {}
     for keys in group_alike(pieces):
-        made = template([pieces[key] for key in keys])
-        for key, row in zip(keys, made.rows, strict=True):
+        shared = template([pieces[key] for key in keys])
+        for key, row in zip(keys, shared.rows, strict=True):
             placed[key] = [len(templates), [number(expression) for expression in row]]
-        templates.append(made.structure)
-    found = {
+        templates.append(shared.structure)
+    documents = {
         name: {
             "frame": placed[name, 0],
             "layers": [placed[name, place + 1] for place in range(len(case.layers))],
@@ -132,7 +132,7 @@ def pack(cases: Mapping[str, Case]) -> dict[str, Any]:
         }
         for name, case in cases.items()
     }
-    return {"expressions": list(numbers), "templates": templates, "cases": found}
+    return {"expressions": list(numbers), "templates": templates, "cases": documents}
 
 
 def text_of(content: Mapping[str, Any]) -> str:
@@ -161,12 +161,12 @@ def open_shipped(name: str) -> Shipped:
 def model_at(shipped: Shipped, case: str, letters: sizes.Point, name: str, rank: Point) -> Model:
     """The model called ``name`` in a case of ``shipped`` at these sizes, as ``rank`` runs."""
     raw = shipped.cases[case]
-    known: dict[int, int] = {}
+    values: dict[int, int] = {}
 
     def value(number: int) -> int:
-        if number not in known:
-            known[number] = shipped.expression(number).at(letters)
-        return known[number]
+        if number not in values:
+            values[number] = shipped.expression(number).at(letters)
+        return values[number]
 
     def numbers(place: Sequence[Any]) -> list[int]:
         return [value(number) for number in place[1]]
@@ -176,7 +176,7 @@ def model_at(shipped: Shipped, case: str, letters: sizes.Point, name: str, rank:
         for called, place in zip(raw["names"], raw["layers"], strict=True)
     ]
     frame = filled(shipped.templates[raw["frame"][0]], numbers(raw["frame"]))
-    if max(known.values(), default=0) > MOST_WHOLE:
+    if max(values.values(), default=0) > MOST_WHOLE:
         raise InputError(name, f"at these sizes a tensor has more than {MOST_WHOLE:.1g} elements", "make it smaller")
     text = {"name": name, "sequence_parallel": rank.split, "attention": rank.attention}
     return store.framed({**text, **frame, "approximations": raw["approximations"]}, layers)

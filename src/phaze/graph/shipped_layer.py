@@ -54,15 +54,15 @@ class _GraphForm:
 
 @dataclass(frozen=True, slots=True)
 class LayerForm:
-    """A layer without its numbers; ``kept`` are none, selective and full: how many tensors each saves, and what it runs
-    again, None for the forward pass. ``leaves`` are numbers, and -1 - i for leaf number i."""
+    """A layer without its numbers; ``recomputes`` are none, selective and full: how many tensors each saves, and what
+    it runs again, None for the forward pass. ``leaves`` are numbers, and -1 - i for leaf number i."""
 
     leaves: tuple[int, ...]
     roles: tuple[Role, ...]
     forward: _GraphForm
     backward: _GraphForm
     parameters: tuple[tuple[str, bool, bool, bool], ...]
-    kept: tuple[tuple[int, _GraphForm | None], ...]
+    recomputes: tuple[tuple[int, _GraphForm | None], ...]
     sharded: bool
 
     def layer(self, name: str, numbers: Sequence[int]) -> Layer:
@@ -75,12 +75,12 @@ class LayerForm:
             Parameter(called, next(left), next(left), next(left), trained, split, next(left) if mixed else 0)
             for called, trained, split, mixed in self.parameters
         ]
-        kept = []
-        for count, form in self.kept:
+        recomputes = []
+        for count, form in self.recomputes:
             saved, size = tuple([next(left) for _ in range(count)]), next(left)
-            kept.append(Recompute(saved, size, forward if form is None else form.graph(left, tensors)))
+            recomputes.append(Recompute(saved, size, forward if form is None else form.graph(left, tensors)))
         shared, entering, leaving = left
-        none, selective, full = kept
+        none, selective, full = recomputes
         return Layer(
             name,
             forward,
@@ -117,11 +117,13 @@ def layer_form(raw: Mapping[str, Any]) -> LayerForm:
     for called, tensor, elements, width, trained, split, *experts in raw["parameters"]:
         leaves += [tensor, elements, width, *experts]
         parameters.append((called, trained, split, bool(experts)))
-    kept = []
+    recomputes = []
     for key in ("none", "selective", "full"):
-        own = raw[key]
-        leaves += [*own["saved"], own["saved_bytes"]]
-        kept.append((len(own["saved"]), None if own["rerun"] == AGAIN else _graph_form(own["rerun"], leaves)))
+        recompute = raw[key]
+        leaves += [*recompute["saved"], recompute["saved_bytes"]]
+        recomputes.append(
+            (len(recompute["saved"]), None if recompute["rerun"] == AGAIN else _graph_form(recompute["rerun"], leaves))
+        )
     leaves += [raw[key] for key in ("shared_bytes", "input_bytes", "output_bytes")]
     roles = tuple(names[short] for *_, short in raw["tensors"])
-    return LayerForm(tuple(leaves), roles, forward, backward, tuple(parameters), tuple(kept), raw["sharded"])
+    return LayerForm(tuple(leaves), roles, forward, backward, tuple(parameters), tuple(recomputes), raw["sharded"])

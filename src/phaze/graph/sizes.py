@@ -75,8 +75,8 @@ def power(exponents: Exponents, point: Point) -> Fraction:
 
 def one_sum(terms: Iterable[Term]) -> Expression:
     """The sum of ``terms``, highest degree first, so that equal sums are equal values."""
-    kept = [term for term in terms if term.coefficient]
-    return Expression((tuple(sorted(kept, key=lambda t: (-sum(e for _, e in t.exponents), t.exponents))),))
+    nonzero = [term for term in terms if term.coefficient]
+    return Expression((tuple(sorted(nonzero, key=lambda t: (-sum(e for _, e in t.exponents), t.exponents))),))
 
 
 def constant(value: int) -> Expression:

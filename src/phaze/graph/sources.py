@@ -39,19 +39,19 @@ class ModelRequest:
 
 def parse_sizes(text: str, family: str, sequence: int | None) -> dict[str, Any]:
     """``hidden=4096,layers=36`` as sizes of a family; a sequence that is not among them is ``sequence``."""
-    found: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
     for part in text.split(","):
         key, mark, value = part.partition("=")
-        if not mark or key.strip() in found:
+        if not mark or key.strip() in sizes:
             raise InputError(
                 f"--{family}", f"'{part.strip()}' is not a size", "write for example hidden=4096,layers=36"
             )
         words = {"true": True, "false": False}
         number = value.strip()
-        found[key.strip()] = words.get(number, int(number) if number.isdecimal() else number)
+        sizes[key.strip()] = words.get(number, int(number) if number.isdecimal() else number)
     if sequence is not None:
-        found.setdefault("sequence", sequence)
-    return check_sizes(family, found)
+        sizes.setdefault("sequence", sequence)
+    return check_sizes(family, sizes)
 
 
 def load(request: ModelRequest) -> Model:
@@ -82,8 +82,8 @@ def need_torch(what: str, loads: bool = True) -> None:
             if loads:
                 importlib.import_module(name)
         except Exception as fault:
-            said = f"{type(fault).__name__}: {fault}"
-            raise InputError(what, f"a trace needs {name}, which cannot be imported ({said})") from None
+            reason = f"{type(fault).__name__}: {fault}"
+            raise InputError(what, f"a trace needs {name}, which cannot be imported ({reason})") from None
 
 
 def source_of(request: ModelRequest) -> "Source":
@@ -100,15 +100,15 @@ def source_of(request: ModelRequest) -> "Source":
 
 
 def _trace(request: ModelRequest) -> Model:
-    found = source_of(request)
+    source = source_of(request)
     from phaze.graph.torch.trace import trace_model
 
-    return trace_model(found, **request.rank.stated())
+    return trace_model(source, **request.rank.stated())
 
 
 def unknown_operators(request: ModelRequest) -> tuple[tuple[str, str, str], ...]:
     """Name, module and source line of every operator of the model that :mod:`phaze.graph.opset` does not know."""
-    found = source_of(request)
+    source = source_of(request)
     from phaze.graph.torch import trace
 
-    return trace.unknown_operators(found, request.rank.sequence)
+    return trace.unknown_operators(source, request.rank.sequence)

@@ -114,9 +114,9 @@ class _Rewrite:
         self.tensors[number] = Tensor(number, elements, element_bytes, "intermediate")
         return number
 
-    def _network(self, at: _Place, kind: str, size: int, reads: Sequence[int], writes: Sequence[int]) -> Operator:
+    def _network(self, place: _Place, kind: str, size: int, reads: Sequence[int], writes: Sequence[int]) -> Operator:
         number, self.next_operator = self.next_operator, self.next_operator + 1
-        group, module = at
+        group, module = place
         sizes = (("bytes", size), ("group", group.ranks), ("stride", group.stride), ("copies", 1))
         return Operator(number, kind, "network", sizes, self._accesses(reads), self._accesses(writes), module)
 
@@ -168,13 +168,13 @@ class _Rewrite:
 
     def _rotated(self, op: Operator, keys: Sequence[int], packed: bool, group: _Group) -> list[Operator]:
         """Keys and values come round in a ring or are gathered; their gradients go back with them, or scattered."""
-        own, at, backward = self._keys_bytes(op, keys), (group, op.module), op.kind == "attention_backward"
+        key_bytes, place, backward = self._keys_bytes(op, keys), (group, op.module), op.kind == "attention_backward"
         each = self.tensors[keys[0]].element_bytes
-        every = self._new(group.ranks * own // each, each) if packed else self._whole(keys, group.ranks)
+        every = self._new(group.ranks * key_bytes // each, each) if packed else self._whole(keys, group.ranks)
         if group.way == "ring":
-            fetch = self._network(at, "ring", own * (2 if backward else 1), keys, [every])
+            fetch = self._network(place, "ring", key_bytes * (2 if backward else 1), keys, [every])
         else:
-            fetch = self._network(at, "context_gather", own, keys, [every])
+            fetch = self._network(place, "context_gather", key_bytes, keys, [every])
         rest = [access.tensor for access in op.reads if packed or access.tensor not in keys]
         reads, sizes = self._accesses([*rest, every]), self._wider(op, group)
         writes = [access.tensor for access in op.writes]
@@ -183,36 +183,40 @@ class _Rewrite:
         gradients = writes[1:3]
         whole = self._whole(gradients, group.ranks)
         work = replace(op, sizes=sizes, reads=reads, writes=self._accesses([writes[0], whole, *writes[3:]]))
-        return [fetch, work, self._network(at, "context_scatter", own, [whole], gradients)]
+        return [fetch, work, self._network(place, "context_scatter", key_bytes, [whole], gradients)]
 
-    def _exchanged(self, at: _Place, numbers: Sequence[int], size: int) -> tuple[list[int], Operator]:
+    def _exchanged(self, place: _Place, numbers: Sequence[int], size: int) -> tuple[list[int], Operator]:
         """Tensors on the ranks that have their heads, and the exchange that brings them there."""
         there = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in numbers]
         self.plain.update({new: self.unexpanded_bytes(n) for n, new in zip(numbers, there, strict=True)})
-        return there, self._network(at, "all_to_all", size, numbers, there)
+        return there, self._network(place, "all_to_all", size, numbers, there)
 
     def _by_heads(self, op: Operator, keys: Sequence[int], group: _Group) -> list[Operator]:
         """Attention on 1 / c of the heads and all positions."""
-        own, at, sizes = self._keys_bytes(op, keys), (group, op.module), self._wider(op, group)
+        key_bytes, place, sizes = self._keys_bytes(op, keys), (group, op.module), self._wider(op, group)
         if op.kind == "attention":
             query, out = op.reads[0].tensor, op.writes[0].tensor
             enters = list(dict.fromkeys([query, *keys]))
-            size = self.tensors[query].bytes + (own if len(enters) > 1 else 0)
-            there, enter = self._exchanged(at, enters, size)
+            size = self.tensors[query].bytes + (key_bytes if len(enters) > 1 else 0)
+            there, enter = self._exchanged(place, enters, size)
             self.moved.update(zip(enters, there, strict=True))
             result = self._new(self.tensors[out].elements, self.tensors[out].element_bytes)
             self.moved[out] = result
             rest = [access.tensor for access in op.reads[len(enters) :]]
             written = [result, *(access.tensor for access in op.writes[1:])]
             work = replace(op, sizes=sizes, reads=self._accesses([*there, *rest]), writes=self._accesses(written))
-            return [enter, work, self._network(at, "all_to_all", self.tensors[out].bytes, [result], [out])]
+            return [enter, work, self._network(place, "all_to_all", self.tensors[out].bytes, [result], [out])]
         gradient, *others = [access.tensor for access in op.reads]
-        there, enter = self._exchanged(at, [gradient], self.tensors[gradient].bytes)
+        there, enter = self._exchanged(place, [gradient], self.tensors[gradient].bytes)
         results = [access.tensor for access in op.writes]
-        made = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in results[:3]]
+        gradients = [self._new(self.tensors[n].elements, self.tensors[n].element_bytes) for n in results[:3]]
         reads = self._accesses([*there, *(self.moved.get(n, n) for n in others)])
-        work = replace(op, sizes=sizes, reads=reads, writes=self._accesses([*made, *results[3:]]))
-        return [enter, work, self._network(at, "all_to_all", self.tensors[results[0]].bytes + own, made, results[:3])]
+        work = replace(op, sizes=sizes, reads=reads, writes=self._accesses([*gradients, *results[3:]]))
+        return [
+            enter,
+            work,
+            self._network(place, "all_to_all", self.tensors[results[0]].bytes + key_bytes, gradients, results[:3]),
+        ]
 
     def _shared(self, op: Operator, group: _Group) -> list[Operator]:
         """Attention over the ranks of a group; what is no attention stays."""
@@ -225,21 +229,21 @@ class _Rewrite:
 
     def operators(self, graph: OperatorGraph) -> list[Operator]:
         """The operators of a pass, its attention on all keys."""
-        found = list(graph.operators)
+        operators = list(graph.operators)
         for group in self.groups:
-            found = [new for op in found for new in self._shared(op, group)]
-        return found
+            operators = [new for op in operators for new in self._shared(op, group)]
+        return operators
 
 
 def _kept(saved: Sequence[int], moved: Mapping[int, int], later: set[int]) -> list[int]:
-    found: list[int] = []
+    kept_numbers: list[int] = []
     for number in saved:
         sides = [number] if number in later or moved.get(number) not in later else []
         other = moved.get(number)
         if other is not None and other in later:
             sides.append(other)
-        found += sides
-    return found
+        kept_numbers += sides
+    return kept_numbers
 
 
 def _has_attention(layer: Layer) -> bool:

@@ -65,14 +65,14 @@ class _Rewrite:
 
     def _crossing(self, graphs: Sequence[OperatorGraph]) -> set[int]:
         """Tensors of rows that enter or leave the experts' part."""
-        found: set[int] = set()
+        crossing: set[int] = set()
         for graph in graphs:
             for op in graph.operators:
                 for access in op.reads:
                     apart = self.written if op.id not in self.mixture.inside else self.homes
                     if access.tensor in apart and self.has_rows(access.tensor):
-                        found.add(access.tensor)
-        return found
+                        crossing.add(access.tensor)
+        return crossing
 
     def _factor(self, tensor: int) -> float:
         """Rows of a tensor of the experts' part over those of the trace."""
@@ -122,19 +122,19 @@ class _Rewrite:
 
     def _exchanged(self, tensor: int, enters: bool, module: str) -> tuple[int, list[Operator]]:
         """What a tensor is on the other side, and the operators that bring it there."""
-        whole, own = math.ceil(self.old[tensor].elements * self.imbalance), self.old[tensor].elements
+        whole, elements_here = math.ceil(self.old[tensor].elements * self.imbalance), self.old[tensor].elements
         steps = [("all_to_all", whole)] if self.ep > 1 else []
         if enters:
-            steps += [("all_gather", math.ceil(own * self.imbalance * self.etp))] if self.etp > 1 else []
+            steps += [("all_gather", math.ceil(elements_here * self.imbalance * self.etp))] if self.etp > 1 else []
         else:
             scattered = [("reduce_scatter", whole)] if self.etp > 1 else []
-            steps = [*scattered, *([("all_to_all", own)] if self.ep > 1 else [])]
-        found, number = [], tensor
+            steps = [*scattered, *([("all_to_all", elements_here)] if self.ep > 1 else [])]
+        exchanges, number = [], tensor
         for kind, elements in steps:
             target = self._new(tensor, elements)
-            found.append(self._network(kind, number, target, module))
+            exchanges.append(self._network(kind, number, target, module))
             number = target
-        return number, found
+        return number, exchanges
 
     def _product(self, op: Operator) -> tuple[tuple[str, int], ...]:
         sizes = dict(op.sizes)
@@ -180,30 +180,30 @@ class _Rewrite:
 
     def operators(self, graph: OperatorGraph) -> list[Operator]:
         """The operators of a pass with exchanges before the first that needs each."""
-        found: list[Operator] = []
-        made = {access.tensor for op in graph.operators for access in op.writes}
+        operators: list[Operator] = []
+        written = {access.tensor for op in graph.operators for access in op.writes}
         here: set[int] = set()
         for op in graph.operators:
             inside, reads = op.id in self.mixture.inside, []
             if not inside and self.moved.isdisjoint([access.tensor for access in (*op.reads, *op.writes)]):
-                found.append(op)
+                operators.append(op)
                 continue
-            apart, known = (self.homes, self.entered) if inside else (self.written, self.left)
+            apart, exchanged = (self.homes, self.entered) if inside else (self.written, self.left)
             for access in op.reads:
                 if access.tensor not in apart or not self.has_rows(access.tensor):
                     reads.append(access)
                     continue
-                again = access.tensor in made and access.tensor not in here
-                if access.tensor not in known or (again and graph is not self.layer.forward):
+                again = access.tensor in written and access.tensor not in here
+                if access.tensor not in exchanged or (again and graph is not self.layer.forward):
                     number, steps = self._exchanged(access.tensor, inside, op.module)
-                    known[access.tensor] = number
-                    found += steps
+                    exchanged[access.tensor] = number
+                    operators += steps
                 here.add(access.tensor)
-                number = known[access.tensor]
+                number = exchanged[access.tensor]
                 share = access.bytes / max(1, self.old[access.tensor].bytes)
                 reads.append(Access(number, math.ceil(self.tensors[number].bytes * share)))
-            found.append(self._operator(op, tuple(reads)))
-        return found
+            operators.append(self._operator(op, tuple(reads)))
+        return operators
 
     def outputs(self, graph: OperatorGraph, operators: Iterable[Operator], later: set[int]) -> list[int]:
         """What is used after a pass: each output on the side where it is read."""
@@ -212,16 +212,23 @@ class _Rewrite:
 
 
 def _sided(
-    numbers: Iterable[int], moved: tuple[Mapping[int, int], Mapping[int, int]], later: set[int], known: set[int]
+    numbers: Iterable[int],
+    moved: tuple[Mapping[int, int], Mapping[int, int]],
+    later: set[int],
+    forward_tensors: set[int],
 ) -> list[int]:
     """Tensors and what became of them on the other side, as far as something reads them later."""
-    found: dict[int, None] = {}
+    sided: dict[int, None] = {}
     for number in numbers:
-        sides = [sent[number] for sent in moved if number in sent and sent[number] in known and sent[number] in later]
+        sides = [
+            sent[number]
+            for sent in moved
+            if number in sent and sent[number] in forward_tensors and sent[number] in later
+        ]
         if number in later or not sides:
-            found[number] = None
-        found.update(dict.fromkeys(sides))
-    return list(found)
+            sided[number] = None
+        sided.update(dict.fromkeys(sides))
+    return list(sided)
 
 
 def _rows_copied(mixture: Mixture, tokens: int) -> int:
@@ -251,12 +258,12 @@ def expert_split(
     forward_operators = rewrite.operators(layer.forward)
     backward_operators = rewrite.operators(layer.backward)
     later = {a.tensor for op in backward_operators for a in op.reads}
-    known = {a.tensor for op in forward_operators for a in (*op.reads, *op.writes)}
+    forward_tensors = {a.tensor for op in forward_operators for a in (*op.reads, *op.writes)}
     forward = graph_from(forward_operators, rewrite.outputs(layer.forward, forward_operators, later), rewrite.tensors)
     backward = graph_from(backward_operators, layer.backward.outputs, rewrite.tensors)
 
     def recompute(value: Recompute) -> Recompute:
-        saved = _sided(value.saved, (rewrite.entered, rewrite.left), later, known)
+        saved = _sided(value.saved, (rewrite.entered, rewrite.left), later, forward_tensors)
         more = sum(rewrite.tensors[n].bytes for n in saved) - sum(rewrite.old[n].bytes for n in value.saved)
         if value.rerun is layer.forward or value.rerun == layer.forward:
             return Recompute(tuple(saved), value.saved_bytes + more, forward)
@@ -294,8 +301,8 @@ def expert_parallel(
         expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance, mixture_at=mixture_at)
         for layer in model.layers
     )
-    said = model.approximations
+    approximations = model.approximations
     if imbalance > 1:
         uneven = f"the most loaded expert-parallel rank gets {imbalance:g} times the mean of routed tokens"
-        said = (*(text for text in said if text != BALANCED), uneven)
-    return replace(model, layers=layers, expert=ep, expert_tensor=etp, approximations=said)
+        approximations = (*(text for text in approximations if text != BALANCED), uneven)
+    return replace(model, layers=layers, expert=ep, expert_tensor=etp, approximations=approximations)

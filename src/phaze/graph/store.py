@@ -47,12 +47,12 @@ TRACED = ("name", "tensor", "microbatch", "sequence", "sequence_parallel", "atte
 
 def touched(operators: Sequence[Operator]) -> set[int]:
     """Numbers of the tensors that ``operators`` and their parts read or write."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for operator in operators:
-        found.update(access.tensor for access in (*operator.reads, *operator.writes))
+        numbers.update(access.tensor for access in (*operator.reads, *operator.writes))
         if operator.parts:
-            found |= touched(operator.parts)
-    return found
+            numbers |= touched(operator.parts)
+    return numbers
 
 
 def graph_from(operators: Sequence[Operator], outputs: Sequence[int], tensors: Mapping[int, Tensor]) -> OperatorGraph:
@@ -211,13 +211,13 @@ def framed(raw: Mapping[str, Any], layers: Sequence[Layer]) -> Model:
     )
 
 
-def _agrees(stated: Any, own: Any) -> bool:
+def _agrees(stated: Any, computed: Any) -> bool:
     """Whether a stated summary is the graph's own; those of older files know fewer of its figures."""
-    if isinstance(stated, dict) and isinstance(own, dict):
-        return all(key in own and _agrees(value, own[key]) for key, value in stated.items())
-    if isinstance(stated, list) and isinstance(own, list):
-        return len(stated) == len(own) and all(_agrees(a, b) for a, b in zip(stated, own, strict=True))
-    return bool(stated == own) and isinstance(stated, bool) == isinstance(own, bool)
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        return all(key in computed and _agrees(value, computed[key]) for key, value in stated.items())
+    if isinstance(stated, list) and isinstance(computed, list):
+        return len(stated) == len(computed) and all(_agrees(a, b) for a, b in zip(stated, computed, strict=True))
+    return bool(stated == computed) and isinstance(stated, bool) == isinstance(computed, bool)
 
 
 def model_of(raw: Mapping[str, Any], where: str) -> Model:

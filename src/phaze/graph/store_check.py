@@ -109,21 +109,21 @@ def _sizes(operator: Sequence[Any], path: str) -> None:
         raise InputError(path, f"causal is {sizes['causal']}", "give 0 or 1")
 
 
-def _parts(operator: Sequence[Any], known: frozenset[int], path: str) -> None:
+def _parts(operator: Sequence[Any], tensors: frozenset[int], path: str) -> None:
     _sizes(operator, path)
     for number, _ in (*operator[4], *operator[5]):
-        if number not in known:
+        if number not in tensors:
             raise InputError(path, f"there is no tensor {number} in this layer")
     for place, part in enumerate(operator[7]):
-        _parts(part, known, f"{path}.parts[{place}]")
+        _parts(part, tensors, f"{path}.parts[{place}]")
 
 
-def _graph(raw: Mapping[str, Any], known: frozenset[int], where: str) -> None:
+def _graph(raw: Mapping[str, Any], tensors: frozenset[int], where: str) -> None:
     numbers: set[int] = set()
     written_at: dict[int, int] = {}
     for place, operator in enumerate(raw["operators"]):
         path = f"{where}.operators[{place}]"
-        _parts(operator, known, path)
+        _parts(operator, tensors, path)
         if operator[0] in numbers:
             raise InputError(path, f"the operator number {operator[0]} appears twice")
         numbers.add(operator[0])
@@ -169,17 +169,17 @@ def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
         numbers = [row[0] for row in layer["tensors"]]
         if len(set(numbers)) < len(numbers):
             raise InputError(f"{path}.tensors", "a tensor's number appears twice")
-        known = frozenset(numbers)
+        tensors = frozenset(numbers)
         sizes = {row[0]: row[1] * row[2] for row in layer["tensors"]}
         _bytes(layer, sizes, path)
         for key in ("forward", "backward"):
-            _graph(layer[key], known, f"{path}.{key}")
+            _graph(layer[key], tensors, f"{path}.{key}")
         for key in ("none", "selective", "full"):
             if layer[key]["rerun"] != "forward":
-                _graph(layer[key]["rerun"], known, f"{path}.{key}.rerun")
-            if not known.issuperset(layer[key]["saved"]):
+                _graph(layer[key]["rerun"], tensors, f"{path}.{key}.rerun")
+            if not tensors.issuperset(layer[key]["saved"]):
                 raise InputError(f"{path}.{key}.saved", "it names a tensor that this layer does not have")
-        if any(row[1] >= 0 and row[1] not in known for row in layer["parameters"]):
+        if any(row[1] >= 0 and row[1] not in tensors for row in layer["parameters"]):
             raise InputError(f"{path}.parameters", "one names a tensor that this layer does not have")
 
 

@@ -49,26 +49,26 @@ def graph_flops(graph: OperatorGraph, masked: bool = False) -> int:
 
 
 def _network(operators: Iterable[Operator]) -> Counter[tuple[str, int]]:
-    found: Counter[tuple[str, int]] = Counter()
+    counts: Counter[tuple[str, int]] = Counter()
     for operator in operators:
         if operator.parts:
-            found += _network(operator.parts)
+            counts += _network(operator.parts)
         elif operator.core == "network":
-            found[operator.kind, operator.size("bytes")] += 1
-    return found
+            counts[operator.kind, operator.size("bytes")] += 1
+    return counts
 
 
 def collectives(layer: Layer) -> Counter[tuple[str, str, int]]:
     """How often one call of ``layer`` makes each (kind, pass, bytes)."""
-    found: Counter[tuple[str, str, int]] = Counter()
+    counts: Counter[tuple[str, str, int]] = Counter()
     for name, graph in (("forward", layer.forward), ("backward", layer.backward)):
         for (kind, size), count in _network(graph.operators).items():
-            found[kind, name, size] += count
-    return found
+            counts[kind, name, size] += count
+    return counts
 
 
-def _rows(found: Counter[tuple[str, str, int]]) -> list[dict[str, Any]]:
-    order = sorted(found.items(), key=lambda item: (item[0][1] != "forward", item[0][0], -item[0][2]))
+def _rows(counts: Counter[tuple[str, str, int]]) -> list[dict[str, Any]]:
+    order = sorted(counts.items(), key=lambda item: (item[0][1] != "forward", item[0][0], -item[0][2]))
     return [{"kind": kind, "pass": name, "bytes": size, "count": n} for (kind, name, size), n in order]
 
 

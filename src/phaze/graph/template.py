@@ -65,30 +65,31 @@ class Symbolic:
 
     def at(self, point: Point) -> Any:
         """The document at ``point``."""
-        known: dict[Expression, int] = {}
+        values: dict[Expression, int] = {}
         for expression in self.expressions:
-            if expression not in known:
-                known[expression] = expression.at(point)
+            if expression not in values:
+                values[expression] = expression.at(point)
         numbers = iter(self.expressions)
-        return refill(self.example, lambda: known[next(numbers)])
+        return refill(self.example, lambda: values[next(numbers)])
 
 
 def symbolic(
     points: Sequence[Point],
-    found: Sequence[Any],
+    documents: Sequence[Any],
     names: Sequence[str],
     more: Sequence[Values] = (),
     parts: Mapping[Values, Sequence[Values]] = MappingProxyType({}),
 ) -> Symbolic:
-    """The document that is ``found[i]`` at ``points[i]``; ``more`` are values of other sizes that it may be made of.
+    """The document that is ``documents[i]`` at ``points[i]``; ``more`` are values of other sizes that it may be made
+    of.
 
     ``parts`` are as in :func:`phaze.graph.fit.fit`.
     """
-    if any(shape(document) != shape(found[0]) for document in found[1:]):
+    if any(shape(document) != shape(documents[0]) for document in documents[1:]):
         raise FitError("the documents differ in more than numbers.")
-    rows: list[Values] = list(zip(*(leaves(document) for document in found), strict=True))
+    rows: list[Values] = list(zip(*(leaves(document) for document in documents), strict=True))
     expressions = fit(points, [*rows, *more], names, parts)
-    return Symbolic(found[0], tuple(expressions[row] for row in rows))
+    return Symbolic(documents[0], tuple(expressions[row] for row in rows))
 
 
 @dataclass(frozen=True, slots=True)

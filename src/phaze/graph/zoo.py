@@ -152,8 +152,8 @@ def model_at_point(name: str, point: Point) -> Model:
     letters = {"s": length} if point.microbatch == 1 else {"s": length, "b": point.microbatch}
     case = case_name(point, f"t={point.tensor}", "b=1" if point.microbatch == 1 else "b>1")
     model = model_at(open_shipped(name), case, letters, name, point)
-    said = extended(length, entry.positions, entry.rotary)
-    return replace(model, approximations=(*model.approximations, *said)) if said else model
+    notes = extended(length, entry.positions, entry.rotary)
+    return replace(model, approximations=(*model.approximations, *notes)) if notes else model
 
 
 def check_shards(name: str, sequence: int, tensor: int, spread: bool) -> None:
@@ -186,7 +186,7 @@ def family_at_point(family: str, sizes: Mapping[str, Any], point: Point, name: s
     if length < 1:
         raise InputError("--sequence", f"{length} is out of range", "it must be at least 1")
     require_positions(called, length, values["sequence"], family in ROTARY_FAMILIES)
-    said = extended(length, values["sequence"], family in ROTARY_FAMILIES)
+    notes = extended(length, values["sequence"], family in ROTARY_FAMILIES)
     values = {**values, "sequence": max(length, values["sequence"])}
     if point.microbatch < 1:
         raise InputError("--microbatch", f"{point.microbatch} is not a positive number")
@@ -195,7 +195,7 @@ def family_at_point(family: str, sizes: Mapping[str, Any], point: Point, name: s
     case = family_case(family, values, letters, point)
     model = model_at(open_shipped(file_of(family, values)), case, letters, called, point)
     model = deepen(model, [values["layers"]] * len(runs(model)))
-    model = replace(model, approximations=(*model.approximations, *said)) if said else model
+    model = replace(model, approximations=(*model.approximations, *notes)) if notes else model
     if family != "moe" or not values["dense_layers"]:
         return model
     dense = {key: values[key] for key in (*FAMILIES["llama"].letters, "layers", "tied")}

@@ -9,13 +9,13 @@ lanes each; one read of the global buffer, w bytes a cycle, reaches up to F clus
 
 A chip is its file (``phaze.chip/2``): V = N, and the clock that it holds is set by its power limit
 (:mod:`phaze.hardware.clocked`). A file of cores (``phaze.chip/1``, :mod:`phaze.hardware.core_chip`) is read as a chip
-of c = 1 and ports without limit, whose V vector units stand alone and which runs at its rated clock.
+of c = 1 and ports without limit, whose V vector units stand alone, which runs at its rated clock, and of whose peak one
+measured share is left.
 
 A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
 ``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
 """
 
-from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -67,7 +67,7 @@ class Chip(ChipKeys):
     """An accelerator device as clusters of arrays (``phaze.chip/2``).
 
     ``clock_hz`` is the clock that it runs at, ``rated_hz`` that of its data sheet, which peaks and the global buffer's
-    bandwidth are stated at; None: the same. ``sustained_w``: the power that it may draw for long; None: no limit is
+    bandwidth are stated at. ``sustained_w``: the power that it may draw for long; None: no limit is
     known. ``technology`` names its process, ``process`` is that process as it was read, ``base_process`` that of base
     dies. ``software_of``: the process whose generation of chips a stack's software share is taken from; None: its own.
     ``formats``: how many times faster than in 16 bits its arrays are in fp8, mxfp8, fp4, fp32. ``host_bytes_per_s``: to
@@ -89,6 +89,7 @@ class Chip(ChipKeys):
     power: PowerLimit | None = None
     measured: ChipMeasurements = UNMEASURED
     _clock_hz: float | None = None
+    _power_sets_clock: bool = True
     _vectors: VectorUnits | None = None
     _calibration: Calibration | None = None
     _process: "Technology | None" = None
@@ -112,25 +113,36 @@ class Chip(ChipKeys):
         )
 
     @property
-    def of_clusters(self) -> bool:
-        """Whether its arrays share ports; else it is a chip of cores."""
-        return isfinite(self.clusters.port_bytes_per_cycle)
-
-    @property
     def clock_hz(self) -> float:
         """The clock that it runs at."""
         return self.stated_hz if self._clock_hz is None else self._clock_hz
 
     @property
-    def rated_hz(self) -> float | None:
-        """The clock of the data sheet of a chip of clusters, which may hold less."""
-        return self.stated_hz if self.of_clusters else None
+    def rated_hz(self) -> float:
+        """The clock of its data sheet."""
+        return self.stated_hz
+
+    @property
+    def power_sets_clock(self) -> bool:
+        """Whether it may hold less than its rated clock, as its power limit allows; else it runs at that."""
+        return self._power_sets_clock
+
+    @property
+    def lumped_share(self) -> bool:
+        """Whether one measured share of its peak stands for all that clock, arrays and software leave of it."""
+        return self.clusters.sustained_share is None
 
     @property
     def vectors(self) -> VectorUnits:
         """Its vector units: those of its clusters, or units that stand alone."""
         clusters = self.clusters
         return self._vectors or VectorUnits(clusters.count, clusters.lanes, clusters.register_bytes)
+
+    @property
+    def sums_in_registers(self) -> bool:
+        """Whether a cluster's registers, which are beside its arrays, hold their sums; vector units that stand alone
+        leave them to the operand buffer."""
+        return self._vectors is None
 
     @property
     def sustained_w(self) -> float | None:
@@ -179,8 +191,8 @@ class Chip(ChipKeys):
 
     @property
     def rated_clock_hz(self) -> float:
-        """The clock of its data sheet, which peaks are stated at; a chip of clusters may hold less."""
-        return max(self.rated_hz or self.clock_hz, self.clock_hz)
+        """The clock that peaks are stated at: that of its data sheet, or the one it runs at where that is greater."""
+        return max(self.rated_hz, self.clock_hz)
 
     @property
     def peak_flops(self) -> float:
@@ -204,12 +216,12 @@ class Chip(ChipKeys):
     @property
     def global_bytes_per_cycle(self) -> float:
         """The width of the global buffer."""
-        return self.global_buffer.bandwidth_bytes_per_s / (self.rated_hz or self.clock_hz)
+        return self.global_buffer.bandwidth_bytes_per_s / self.rated_hz
 
     @property
     def global_bytes_per_s(self) -> float:
         """The global buffer's bandwidth at the clock that the chip runs at."""
-        if self.rated_hz is None:
+        if self.clock_hz == self.rated_hz:
             return self.global_buffer.bandwidth_bytes_per_s
         return self.global_bytes_per_cycle * self.clock_hz
 

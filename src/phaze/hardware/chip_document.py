@@ -8,6 +8,7 @@ from phaze.documents import plain_value
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import Ownership, estimates_of, ownership_of
+from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.clocked import die_mm2
 from phaze.hardware.ownership import Terms
 
@@ -46,7 +47,7 @@ def sheet_document(sheet: Sheet) -> dict[str, Any]:
     plain = {name: value for name, value in plain_value(chip).items() if name not in ("clusters", "rated_hz")}
     return {
         **plain,
-        **(_of_clusters(chip) if chip.of_clusters else {}),
+        **(_of_clusters(chip) if states_clusters(chip) else {}),
         "peak_flops": chip.peak_flops,
         "vector_flops": chip.vector_flops,
         "area_mm2": sheet.area_mm2,
@@ -68,7 +69,7 @@ def _ownership(owned: Ownership, chip: Chip) -> dict[str, Any]:
         "package_usd": making.package_usd,
         "making_usd": making.usd,
         "energy_usd": owned.energy_usd,
-        **({"links_usd": making.links_usd} if chip.of_clusters else {}),
+        **({"links_usd": making.links_usd} if states_clusters(chip) else {}),
         "total_usd": owned.total_usd,
         "energy_kwh": owned.energy_kwh,
         "embodied_kgco2e": making.kgco2e,

@@ -30,7 +30,13 @@ MemoryKind = Literal["scratchpad", "cache"]
 T = TypeVar("T", float, NDArray[np.float64])
 GIB = 2**30
 MULTICAST = 16
-"""Clusters that one read reaches on a chip of cores, whose mapping shares reads among 16 cores each way."""
+"""Cores that one read reaches along one operand: the widest multicast of shipping chips."""
+SUSTAINED_SHARE = 0.95
+"""Of its cycles that an array of a cluster works while it has a tile, on every chip: zeros on A100 reach 0.9455 of
+peak, Gaudi 2 0.969, and AMD states up to 0.94 at the clock measured."""
+LATENCY_CYCLES = 1000.0
+"""From a cluster's first request for a tile to its first operand, and back (assumed; between 500 and 2000 nothing
+moves)."""
 
 
 def on_die(in_use: T, pair: Pair) -> T:
@@ -60,7 +66,9 @@ def port_of(bytes_per_cycle: float, clusters: int) -> float:
 class Clusters(Document):
     """The clusters in use; without ``port`` each gets its share of the global buffer, rounded up to a power of two.
 
-    ``buffer_bytes_per_s``: of one cluster's operand buffer; None: it feeds its arrays fully.
+    ``buffer_bytes_per_s``: of one cluster's operand buffer; None: it feeds its arrays fully. ``latency_cycles``: before
+    the first operand of a tile. ``sustained_share``: of the cycles in which arrays have a tile that they work in; None:
+    what was measured of the chip, with all else that it leaves of its peak.
     """
 
     count: Units
@@ -74,6 +82,8 @@ class Clusters(Document):
     broadcast: Annotated[bool, Field(description="arrays of a cluster share the operands they read")] = False
     _port_bytes_per_cycle: float = inf
     _buffer_bytes_per_s: float | None = None
+    _latency_cycles: float = LATENCY_CYCLES
+    _sustained_share: float | None = SUSTAINED_SHARE
 
     @property
     def port_bytes_per_cycle(self) -> float:
@@ -85,14 +95,23 @@ class Clusters(Document):
         return self._buffer_bytes_per_s
 
     @property
+    def latency_cycles(self) -> float:
+        return self._latency_cycles
+
+    @property
+    def sustained_share(self) -> float | None:
+        return self._sustained_share
+
+    @property
     def macs(self) -> int:
         """Multiply-accumulates a cycle of one cluster."""
         return self.arrays * self.rows * self.columns
 
-    def feed_bytes_per_s(self, clock_hz: float) -> float:
-        """What one cluster's operand buffer delivers at a clock."""
-        feed = self.arrays * array_feed_bytes_per_cycle(self.rows, self.columns) * clock_hz
-        return self.buffer_bytes_per_s or feed
+    def feed_bytes_per_cycle(self, clock_hz: float) -> float:
+        """What one cluster's operand buffer delivers a cycle of a clock."""
+        if self.buffer_bytes_per_s is not None:
+            return self.buffer_bytes_per_s / clock_hz
+        return float(self.arrays * array_feed_bytes_per_cycle(self.rows, self.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +128,12 @@ class VectorUnits:
         """What one unit's registers deliver at a clock."""
         return self.buffer_bytes_per_s or lane_feed_bytes_per_cycle(self.lanes) * clock_hz
 
+    def feed_bytes_per_cycle(self, clock_hz: float) -> float:
+        """The same a cycle."""
+        if self.buffer_bytes_per_s is not None:
+            return self.buffer_bytes_per_s / clock_hz
+        return float(lane_feed_bytes_per_cycle(self.lanes))
+
 
 class GlobalBuffer(Document):
     """The memory that all clusters share; one read reaches ``fan_out`` of them.
@@ -121,10 +146,16 @@ class GlobalBuffer(Document):
     fan_out: Annotated[Units, Field(description="clusters that one read reaches")] = 1
     kind: MemoryKind = "scratchpad"
     _bandwidth_bytes_per_s: float = 0.0
+    _multicast: int | None = None
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
         return self._bandwidth_bytes_per_s
+
+    @property
+    def multicast(self) -> int:
+        """Clusters that one read reaches along one operand; all that it reaches, where nothing else limits it."""
+        return self._multicast or self.fan_out
 
     @property
     def cache(self) -> bool:

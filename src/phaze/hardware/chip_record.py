@@ -9,9 +9,15 @@ if TYPE_CHECKING:
     from phaze.hardware.chip import Chip
 
 
+def states_clusters(chip: "Chip") -> bool:
+    """Whether documents state the clusters of the chip: its file is of version 2."""
+    return chip.schema_ == "phaze.chip/2"
+
+
 def chip_record(chip: "Chip") -> dict[str, Any]:
     """The chip: cores, and beside them the clusters of a chip that has them."""
     clusters, vectors, built, clock = chip.clusters, chip.vectors, chip.built, chip.clock_hz
+    of_clusters = states_clusters(chip)
     feed = array_feed_bytes_per_cycle(clusters.rows, clusters.columns) * clock
     operands = _memory(clusters.operand_bytes // clusters.arrays, clusters.buffer_bytes_per_s or feed)
     return {
@@ -39,9 +45,9 @@ def chip_record(chip: "Chip") -> dict[str, Any]:
         },
         "published": chip.published,
         "calibration": chip.calibration,
-        "process": None if chip.of_clusters else chip.process,
-        "clusters": _cluster_document(chip) if chip.of_clusters else None,
-        "rated_hz": chip.rated_hz,
+        "process": None if of_clusters else chip.process,
+        "clusters": _cluster_document(chip) if of_clusters else None,
+        "rated_hz": chip.rated_hz if of_clusters else None,
         "formats": chip.formats,
         "host_bytes_per_s": chip.host_bytes_per_s,
     }

@@ -11,7 +11,7 @@ is kept and sent; all else (router, logits, embeddings, norms, attention) stays 
     nvfp4            4 bit      2, 1/2 + 1/2 and a 1-byte scale for 16; the transposed one of a        2 + 1/2
                                 rotated copy (2 read, 2 written)
 
-    fp32             32 bit     none: all that is 16 bits else is 32 (:mod:`phaze.cost.wide_precision`)       4
+    fp32             32 bit     none: all that is 16 bits else is 32                                   4
 
 Weights are cast once a step; ``params``: the stack holds and gathers them in the low format alone, without 16 bits.
 ``fp8`` is the first recipe of few bits that a stack names. A chip says how many times faster than in 16 bits its arrays

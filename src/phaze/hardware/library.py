@@ -10,9 +10,9 @@ from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
 from phaze.hardware.bundled import bundled, keys_of, preset_names, read
 from phaze.hardware.chip import CHIP, Chip
+from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.cluster import Cluster, links_words, same_links
-from phaze.hardware.converted import as_clusters
 from phaze.hardware.core_chip import CoreChip
 from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.hardware.technology import load_node, load_technology, node_names
@@ -67,6 +67,13 @@ def stated_chip(keys: Mapping[str, Any], where: str) -> Chip:
     return documents.check(CoreChip, keys, where).chip()
 
 
+def clustered_chip(keys: Mapping[str, Any], where: str) -> Chip:
+    """The same as one of clusters, whatever the version."""
+    if keys.get("schema") == CHIP.name:
+        return documents.check(Chip, keys, where)
+    return documents.check(CoreChip, keys, where).clustered()
+
+
 def chip_in(keys: Mapping[str, Any], where: str, reader: Reader = read_text) -> Chip:
     """The chip of a file of either version, with the technology that it names and what was measured of it; of clusters
     at the clock that it holds."""
@@ -74,8 +81,8 @@ def chip_in(keys: Mapping[str, Any], where: str, reader: Reader = read_text) -> 
 
 
 def with_technology(chip: Chip, reader: Reader = read_text) -> Chip:
-    """A chip with the technology that it names, of clusters at the clock that it holds."""
-    if not chip.of_clusters:
+    """A chip with the technology that it names, at the clock that it holds."""
+    if not states_clusters(chip):
         return chip if chip.technology is None else replace(chip, process=load_technology(chip.technology, reader))
     chip = with_nodes(chip, reader)
     refused = refusal(chip)
@@ -90,7 +97,7 @@ def load_chip(text: str, reader: Reader = read_text, form: Form = "any") -> Chip
     keys, where = chip_keys(text, reader, CORES_FIRST if form == "cores" else CLUSTERS_FIRST)
     if form != "clusters" or keys.get("schema") == CHIP.name:
         return chip_in(keys, where, reader)
-    chip = as_clusters(stated_chip(keys, where))
+    chip = clustered_chip(keys, where)
     name = chip.technology
     if name is None or not (is_path(name) or name in node_names()):
         return chip

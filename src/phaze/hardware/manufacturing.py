@@ -5,8 +5,8 @@ For dies of area A mm2 on a wafer of radius R mm, of one or of each of many:
     dies per wafer  N = pi (R^2 - R sqrt(2 A)) / A                  (rounded down)
     yield           Y = (1 + A D / alpha)^(-alpha)                  (negative binomial; A in cm2, D defects a cm2)
     dies, USD       = dies * wafer price / (N Y)                    (compute dies and base dies)
-    HBM, USD        = GB * price, or stacks * price of the generation's stack where that is known
-    links, USD      = bandwidth * (port of a switch + cable)        (of a chip of clusters: its share of the network)
+    HBM, USD        = GB * price, or stacks * price of the generation's stack, as the technology prices it
+    links, USD      = its share * bandwidth * (port of a switch + cable)
     USD             = dies + HBM + package + links
     kgCO2e          = dies * A (fab grid * fab energy + gases + materials) / Y + HBM GB * c_hbm + package
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
-from phaze.hardware.chip_parts import GENERATIONS
+from phaze.hardware.chip_parts import GENERATIONS, Hbm
 from phaze.hardware.clocked import chip_areas, die_mm2
 from phaze.hardware.columns import ChipColumns, Floats
 from phaze.hardware.ownership import GB, Terms
@@ -44,8 +44,11 @@ def dies_per_wafer(area_mm2: F, diameter_mm: float) -> Floats:
 
 def die_yield(area_mm2: F, defects_per_cm2: float, clustering: float) -> F:
     """Share of dies without a defect, negative binomial."""
-    # Of one die Python's power, of many numpy's: they may differ in the last digit.
-    share: F = (1 + area_mm2 / 100 * defects_per_cm2 / clustering) ** -clustering
+    defects = 1 + area_mm2 / 100 * defects_per_cm2 / clustering
+    if isinstance(defects, np.ndarray):
+        # One power after the other: numpy's own may differ in the last digit from that of one die.
+        return np.array([each**-clustering for each in defects.tolist()])
+    share: F = defects**-clustering
     return share
 
 
@@ -70,6 +73,13 @@ def links_usd(bytes_per_s: F) -> F:
     return bytes_per_s / GB * (SWITCH_USD_PER_GB_PER_S + CABLE_USD_PER_GB_PER_S)
 
 
+def memory_usd(hbm: Hbm, stacks: F, size_bytes: int, terms: Terms, technology: Technology) -> F | float:
+    """HBM: so many stacks of a chip's generation, or so many bytes."""
+    if not technology.prices_stacks:
+        return size_bytes / GB * terms.hbm_usd_per_gb
+    return stacks * GENERATIONS[hbm.generation].usd if hbm.generation else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Manufacturing:
     """USD and kg CO2e of one device, its memory and its share of the network that its links lead to."""
@@ -84,7 +94,7 @@ class Manufacturing:
 
     @property
     def usd(self) -> float:
-        """Dies, HBM, package, and of a chip of clusters what joins its links to others."""
+        """Dies, HBM, package, and what joins its links to others."""
         return self.die_usd + self.hbm_usd + self.package_usd + self.links_usd
 
 
@@ -93,7 +103,7 @@ def manufacturing_of(chip: Chip, terms: Terms) -> Manufacturing | None:
     node, areas, die = chip.process, chip_areas(chip), die_mm2(chip)
     if node is None or areas is None or die is None:
         return None
-    dies, generation = chip.built.dies, chip.hbm.generation
+    dies = chip.built.dies
     each_mm2 = die / dies
     if chip.base_process is None:
         cost = _require_die(each_mm2, dies, node.fab, terms)
@@ -102,17 +112,13 @@ def manufacturing_of(chip: Chip, terms: Terms) -> Manufacturing | None:
         below = (areas.total - dies * above) / chip.built.base_dies
         base = _require_die(below, chip.built.base_dies, chip.base_process.fab, terms)
         cost = _require_die(above, dies, node.fab, terms) + base
-    if not chip.of_clusters:
-        hbm_usd = chip.hbm.size_bytes / GB * terms.hbm_usd_per_gb
-    else:
-        hbm_usd = chip.hbm.stacks * GENERATIONS[generation].usd if generation else 0.0
     return Manufacturing(
         dies_per_wafer=int(dies_per_wafer(each_mm2, node.fab.wafer_diameter_mm)),
         yield_share=die_yield(each_mm2, node.fab.defects_per_cm2, terms.yield_clustering),
         die_usd=cost,
-        hbm_usd=hbm_usd,
+        hbm_usd=memory_usd(chip.hbm, float(chip.hbm.stacks), chip.hbm.size_bytes, terms, node),
         package_usd=terms.package_usd,
-        links_usd=links_usd(chip.links.bandwidth_bytes_per_s) if chip.of_clusters else 0.0,
+        links_usd=node.links_share * links_usd(chip.links.bandwidth_bytes_per_s),
         kgco2e=manufacturing_kgco2e(each_mm2, dies, float(chip.hbm.size_bytes), node.fab, terms),
     )
 
@@ -128,16 +134,12 @@ def _require_die(area_mm2: float, dies: int, fab: Fab, terms: Terms) -> float:
     return usd
 
 
-def core_chips_usd(area_mm2: Floats, dies: int, hbm_bytes: int, terms: Terms, node: Technology) -> Floats:
-    """USD of every chip of cores with that much memory; infinite where a die does not fit a wafer."""
-    hbm_usd = hbm_bytes / GB * terms.hbm_usd_per_gb
-    return np.asarray(dies_usd(area_mm2 / dies, dies, node.fab, terms) + hbm_usd + terms.package_usd)
-
-
-def cluster_chips_usd(chips: ChipColumns, die_mm2: Floats, generation: str, terms: Terms, node: Technology) -> Floats:
-    """USD of every chip of clusters of one die; each distinct die is priced once, as that of one chip."""
-    areas, of = np.unique(die_mm2, return_inverse=True)
-    dies = np.array([_require_die(float(area), 1, node.fab, terms) for area in areas])
-    hbm_usd = chips.stacks * GENERATIONS[generation].usd
-    total: Floats = dies[of] + hbm_usd + terms.package_usd + links_usd(chips.link_bytes_per_s)
-    return total
+def chips_usd(
+    chips: ChipColumns, die_mm2: Floats, base: Chip, hbm_bytes: int, terms: Terms, technology: Technology
+) -> Floats:
+    """USD of every chip that varies a base, with its own stacks or so much memory; infinite where a die does not fit a
+    wafer."""
+    dies = base.built.dies
+    hbm_usd = memory_usd(base.hbm, chips.stacks, hbm_bytes, terms, technology)
+    joined_usd = technology.links_share * links_usd(chips.link_bytes_per_s)
+    return np.asarray(dies_usd(die_mm2 / dies, dies, technology.fab, terms) + hbm_usd + terms.package_usd + joined_usd)

@@ -112,11 +112,16 @@ def cycle_energy(chips: ChipColumns, technology: Technology, areas: Areas[Floats
     )
 
 
+def idle_power(chips: ChipColumns, technology: Technology, area_mm2: Floats) -> Floats:
+    """Watts that every chip draws whatever runs; of links what a byte that is sent does not take."""
+    energy = technology.energy
+    idle = energy.static_w_per_mm2 * area_mm2 + chips.stacks * energy.stack_w
+    return idle + chips.link_bytes_per_s * (energy.link_j_per_byte - technology.sent_j_per_byte)
+
+
 def clock_power(chips: ChipColumns, technology: Technology, areas: Areas[Floats]) -> ClockPower[Floats]:
     """What sets the clock of every chip."""
-    energy, rate = technology.energy, chips.hbm_bytes_per_s
-    idle = energy.static_w_per_mm2 * areas.total + chips.stacks * energy.stack_w
-    idle = idle + chips.link_bytes_per_s * energy.link_j_per_byte
+    energy, rate, idle = technology.energy, chips.hbm_bytes_per_s, idle_power(chips, technology, areas.total)
     across_j = energy.core_buffer_j_per_byte(chips.operand_bytes) + technology.wire_j * np.sqrt(areas.total) / 2.0
     streamed_j = energy.hbm_j_per_byte + energy.buffer.at(chips.global_bytes) + across_j
     lane_j = energy.lane_j + 3.0 * OPERAND_BYTES * energy.core_buffer_j_per_byte(chips.register_bytes)
@@ -189,9 +194,9 @@ def full_rate(chips: ChipColumns, technology: Technology, area_mm2: Floats) -> F
     table = technology.energy
     tensor_j, vector_j = (table.core_buffer_j_per_byte(size) for size in (chips.operand_bytes, chips.register_bytes))
     arrays = chips.clusters * chips.macs * chips.clock_hz * table.mac_j
-    tensor_buffers = chips.clusters * chips.operand_bytes_per_s * tensor_j
+    tensor_buffers = chips.clusters * (chips.operand_bytes_per_cycle * chips.clock_hz) * tensor_j
     lanes = chips.vectors * chips.lanes * chips.clock_hz * table.lane_j
-    vector_buffers = chips.vectors * chips.register_bytes_per_s * vector_j
+    vector_buffers = chips.vectors * (chips.register_bytes_per_cycle * chips.clock_hz) * vector_j
     shared = chips.global_bytes_per_s * table.buffer.at(chips.global_bytes)
     hbm, links = chips.hbm_bytes_per_s * table.hbm_j_per_byte, chips.link_bytes_per_s * table.link_j_per_byte
     static = table.static_w_per_mm2 * area_mm2

@@ -1,6 +1,7 @@
-"""What the times of a chip rest on, and by how much they may be off: chips of cores and of clusters alike.
+"""What the times of a chip rest on, and by how much they may be off.
 
-A chip of clusters is ``calibrated`` where arrays (a clock or rate), memory and start-up were measured, ``fitted`` where
+Where one measured share stands for all losses, :func:`phaze.hardware.calibration.provenance_of` says it. Any other chip
+is ``calibrated`` where arrays (a clock or rate), memory and start-up were measured, ``fitted`` where
 only one of them was, and else ``held``: at the clock that its power limit allows.
 """
 
@@ -10,7 +11,7 @@ from phaze.hardware.chip import Chip
 
 def chip_provenance(chip: Chip, basis: Basis = "calibrated") -> Provenance:
     """The trust in a chip's times on a basis."""
-    if not chip.of_clusters or basis == "ideal":
+    if chip.lumped_share or basis == "ideal":
         return provenance_of(chip.calibration, basis)
     said = chip.measured
     arrays = said.rate_flops is not None or said.clock_hz is not None

@@ -89,7 +89,13 @@ class Factors(Document):
 
 
 class Process(Document):
-    """What both formats state of a process beside its tables."""
+    """What both formats state of a process beside its tables.
+
+    ``sets_clock``: a power limit sets the clock of its chips. ``prices_stacks``: HBM is priced by the stack of its
+    generation, else by the GB. ``links_share``: of what joins a chip's links to others that its price has.
+    ``port_fills``: what fills the buffers of a cluster, operands of vector units among it, is counted at its port, else
+    where the global buffer is read. ``open_question``: what its areas leave open (docs/silicon.md).
+    """
 
     name: Name
     title: Text
@@ -106,6 +112,10 @@ class CoreTechnology(Process):
     energy: CoreEnergies
 
     sets_clock: ClassVar[bool] = False
+    prices_stacks: ClassVar[bool] = False
+    links_share: ClassVar[float] = 0.0
+    port_fills: ClassVar[bool] = False
+    open_question: ClassVar[str | None] = None
     voltage: ClassVar[Voltage] = CONSTANT_VOLTAGE
     wire_j: ClassVar[float] = 0.0
     lane_bytes_per_s: ClassVar[float] = float("inf")
@@ -144,6 +154,12 @@ class Node(Process):
     voltage: Voltage
 
     sets_clock: ClassVar[bool] = True
+    prices_stacks: ClassVar[bool] = True
+    links_share: ClassVar[float] = 1.0
+    port_fills: ClassVar[bool] = True
+    open_question: ClassVar[str | None] = (
+        "how much compute fits a die depends on TPU v4i, of which only an upper bound is published"
+    )
     # SerDes never sleep and are drawn always.
     sent_j_per_byte: ClassVar[float] = 0.0
 

@@ -1,18 +1,18 @@
 """The answer to a placement problem: the fastest plan or the shortage, and its checked document ``phaze.plan/1``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from phaze.check.printed import plan_faults
+from phaze.cost.network_prices import NetworkPrices
 from phaze.documents import plain_value
 from phaze.errors import PhazeError
 from phaze.pipeline.families import FAMILIES, ICML24, SPLIT_FAMILIES
 from phaze.pipeline.names import NAMES
 from phaze.placement.layers import LayerGraph
 from phaze.placement.plan import Plan, Stage
-from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
@@ -26,34 +26,18 @@ PROBLEM_VALUES = (
 )  # fmt: skip
 
 
-def place(problem: PlacementProblem, prices: Prices | None = None) -> Plan | Shortage:
+def place(problem: PlacementProblem, prices: NetworkPrices | None = None) -> Plan | Shortage:
     """The fastest plan, or why there is none; plain rings serve where no prices are given."""
     return fastest_plan(problem, prices) or shortage_of(problem, prices)
 
 
-def _width(graph: LayerGraph, extras: Sequence[Extra]) -> dict[str, Any]:
-    known: dict[int, dict[str, Any]] = {}
-    rows = []
-    for layer, extra in zip(graph.layers, extras, strict=True):
-        if id(extra) not in known:
-            known[id(extra)] = asdict(extra)
-        rows.append(
-            {
-                **known[id(extra)],
-                "id": layer.id,
-                "forward_s": layer.forward_s,
-                "backward_s": layer.backward_s,
-                "weight_s": layer.weight_s,
-                "parameter_bytes": layer.parameter_bytes,
-                "expert_bytes": layer.expert_bytes,
-                "activation_bytes": layer.activation_bytes,
-                "sharded": layer.sharded,
-            }
-        )
+def _width(graph: LayerGraph) -> dict[str, Any]:
+    distinct = {place: asdict(graph.layers[place]) for place in set(graph.alike)}
+    rows = [{**distinct[place], "id": layer.id} for layer, place in zip(graph.layers, graph.alike, strict=True)]
     return {"layers": rows, "edges": [[edge.tail, edge.head, edge.size_bytes] for edge in graph.edges]}
 
 
-def question_document(problem: PlacementProblem, prices: Prices | None = None) -> Mapping[str, Any]:
+def question_document(problem: PlacementProblem, prices: NetworkPrices | None = None) -> Mapping[str, Any]:
     """The problem as a document of plain values: what an independent checker reads beside a plan."""
     rules = problem.rules
     levels = [plain_value(level) for level in problem.cluster.levels]
@@ -71,15 +55,12 @@ def question_document(problem: PlacementProblem, prices: Prices | None = None) -
         "state": asdict(problem.state),
         "sharing": asdict(problem.sharing),
         "cluster": {"levels": levels, "library": problem.cluster.library},
-        "prices": RingPrices(problem.cluster).basis if prices is None else prices.basis,
-        "widths": {
-            str(graph.width): _width(graph, extras)
-            for graph, extras in zip(problem.graphs, problem.extras, strict=True)
-        },
+        "prices": NetworkPrices(problem.cluster).basis if prices is None else prices.basis,
+        "widths": {str(graph.width): _width(graph) for graph in problem.graphs},
     }
 
 
-def require_true(problem: PlacementProblem, document: Mapping[str, Any], prices: Prices | None = None) -> None:
+def require_true(problem: PlacementProblem, document: Mapping[str, Any], prices: NetworkPrices | None = None) -> None:
     """Let the checker look at a plan."""
     wrong = plan_faults(question_document(problem, prices), document)
     if wrong:
@@ -87,7 +68,7 @@ def require_true(problem: PlacementProblem, document: Mapping[str, Any], prices:
 
 
 def checked_document(
-    problem: PlacementProblem, found: Plan | Shortage, prices: Prices | None = None
+    problem: PlacementProblem, found: Plan | Shortage, prices: NetworkPrices | None = None
 ) -> Mapping[str, Any]:
     """The document of what was found; a plan that the checker objects to is never handed out."""
     document = document_of(found)

@@ -18,10 +18,10 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.cost.synchronisation import open_reduction_of_equal_layers_s
 from phaze.placement.frozen import Frozen
 from phaze.placement.layout import Shape, outermost_level
-from phaze.placement.prices import Prices
 from phaze.placement.problem import PlacementProblem
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ def flat_link_s_per_byte(link_bytes_per_s: float) -> float:
 def over_flat_link_alone(problem: PlacementProblem) -> bool:
     """Whether the end of a batch is W (1 - 1/d) and nothing else."""
     stepped = problem.hbm_bytes_per_s is not None and problem.optimizer_traffic_bytes > 0
-    tied = any(extra.tied is not None for extras in problem.extras for extra in extras)
+    tied = any(layer.tied is not None for graph in problem.graphs for layer in graph.layers)
     return problem.rules.flat_link_bytes_per_s is not None and problem.rules.hidden == 0 and not stepped and not tied
 
 
@@ -55,7 +55,7 @@ def _both_s(
 
 
 def _reduced_s(
-    problem: PlacementProblem, shape: Shape, prices: Prices, dense_bytes: Floats, experts_bytes: Floats
+    problem: PlacementProblem, shape: Shape, prices: NetworkPrices, dense_bytes: Floats, experts_bytes: Floats
 ) -> Floats:
     """Reductions of gradients; under ZeRO 1 they are scattered, and weights gathered, half of an all-reduce each."""
     gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
@@ -70,7 +70,7 @@ def _reduced_s(
     return found + _across_s(problem, shape, prices, dense_bytes)
 
 
-def _across_s(problem: PlacementProblem, shape: Shape, prices: Prices, sizes_bytes: Floats) -> Floats:
+def _across_s(problem: PlacementProblem, shape: Shape, prices: NetworkPrices, sizes_bytes: Floats) -> Floats:
     """The reduction of what a rank holds of the gradients over the groups that share out state; nothing in one."""
     if not problem.sharing.shard or problem.zero == 0:
         return np.zeros_like(sizes_bytes)
@@ -79,7 +79,7 @@ def _across_s(problem: PlacementProblem, shape: Shape, prices: Prices, sizes_byt
 
 
 def _gathered_s(
-    problem: PlacementProblem, shape: Shape, prices: Prices, sizes: tuple[Floats, Floats], wires: Sequence[float]
+    problem: PlacementProblem, shape: Shape, prices: NetworkPrices, sizes: tuple[Floats, Floats], wires: Sequence[float]
 ) -> Floats:
     """Gathers or scatters of layers or stages with so many bytes of parameters, and of experts among them, one for each
     of what they send over that."""
@@ -93,7 +93,7 @@ def _gathered_s(
 def collected_s(
     problem: PlacementProblem,
     shape: Shape,
-    prices: Prices,
+    prices: NetworkPrices,
     parameter_bytes: Floats,
     experts: Floats,
     frozen: Sequence[Frozen] = (),
@@ -117,7 +117,7 @@ def collected_s(
 def synchronisation_s(
     problem: PlacementProblem,
     shape: Shape,
-    prices: Prices,
+    prices: NetworkPrices,
     parameter_bytes: Floats,
     backward_s: float | None = None,
     experts_bytes: Floats | None = None,
@@ -153,7 +153,7 @@ def synchronisation_s(
 def least_synchronisation_s(
     problem: PlacementProblem,
     shape: Shape,
-    prices: Prices,
+    prices: NetworkPrices,
     parameter_bytes: Floats,
     experts_bytes: Floats | None = None,
 ) -> Floats:
@@ -177,7 +177,7 @@ def step_s(
     return moved / problem.sent_bytes * problem.optimizer_traffic_bytes / problem.hbm_bytes_per_s
 
 
-def tied_s(problem: PlacementProblem, shape: Shape, prices: Prices, members: int, size_bytes: float) -> float:
+def tied_s(problem: PlacementProblem, shape: Shape, prices: NetworkPrices, members: int, size_bytes: float) -> float:
     """An all-reduce of parameters that so many layers in several stages share."""
     group = [1] * len(problem.cluster.levels)
     group[outermost_level(problem.cluster, shape)] = members

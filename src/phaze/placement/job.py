@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from phaze.hardware.formats import Precision
 from phaze.hardware.stack import Optimizer
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
@@ -19,7 +18,6 @@ class PlacementJob:
     machine: Machine
     devices: int
     batch: int
-    precision: Precision
     optimizer: Optimizer
     zero: int = 0
     recompute: RecomputeChoice = "best"

@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.pipeline.family import Family
 from phaze.placement import batch_end
 from phaze.placement.layout import Shape, boundary_levels
 from phaze.placement.plan import Breakdown, Plan, Stage
 from phaze.placement.prepared_width import starts_s, wraparound_bytes
-from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.simulate import replica_seconds
 from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
@@ -29,24 +29,27 @@ Floats = npt.NDArray[np.float64]
 
 def fits_at(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]) -> bool:
     """Whether the stages of these numbers fit into memory when the plan has the shape and these cuts."""
-    graph, extras = problem.graph(shape.tensor)
+    graph = problem.graph(shape.tensor)
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
-    place, given = {layer.id: at for at, layer in enumerate(graph.layers)}, (graph, arrivals_of(problem, graph, owner))
-    family, held = problem.family(shape.family, shape.chunks), HeldBytes.of(problem, shape)
-    for at in stages:
-        sums = sums_of(problem, extras, cuts[at].mode, sorted(place[id_] for id_ in cuts[at].layers), given)
-        in_flight = family.in_flight(problem.rounds(shape.data), len(cuts) - at, len(cuts))
-        if not problem.fits(memory_of(problem, held, sums, in_flight).total_bytes):
+    place, graph_edges = (
+        {layer.id: position for position, layer in enumerate(graph.layers)},
+        (graph, arrivals_of(problem, graph, owner)),
+    )
+    family, held_bytes = problem.family(shape.family, shape.chunks), HeldBytes.of(problem, shape)
+    for number in stages:
+        sums = sums_of(problem, cuts[number].mode, sorted(place[id_] for id_ in cuts[number].layers), graph_edges)
+        in_flight = family.in_flight(problem.rounds(shape.data), len(cuts) - number, len(cuts))
+        if not problem.fits(memory_of(problem, held_bytes, sums, in_flight).total_bytes):
             return False
     return True
 
 
 def _transfers(
-    problem: PlacementProblem, shape: Shape, family: Family, owner: dict[int, int], prices: Prices
+    problem: PlacementProblem, shape: Shape, family: Family, owner: dict[int, int], prices: NetworkPrices
 ) -> list[float]:
     """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
     v x, and v - 1 times the way around at both ends."""
-    graph, extras = problem.graph(shape.tensor)
+    graph = problem.graph(shape.tensor)
     if problem.rules.stage != "layers":
         return [0.0] * (shape.stages + 1)
     carried = [0.0] * (shape.stages - 1)
@@ -62,21 +65,21 @@ def _transfers(
     between = [shape.chunks * once(level, size) for level, size in zip(levels, carried, strict=True)]
     # A family without them must not be asked for a price: one stage has no level to cross.
     wraps = family.wraparound_transfers
-    wraparound_s = wraps * once(max(levels, default=0), wraparound_bytes(graph, extras)) if wraps else 0.0
+    wraparound_s = wraps * once(max(levels, default=0), wraparound_bytes(graph)) if wraps else 0.0
     return [wraparound_s, *between, wraparound_s]
 
 
 def _collectives(
-    problem: PlacementProblem, shape: Shape, prices: Prices, sums: Sequence[StageSums]
+    problem: PlacementProblem, shape: Shape, prices: NetworkPrices, sums: Sequence[StageSums]
 ) -> list[tuple[Floats, Floats]]:
     """The collectives of ZeRO 2 and 3 of the layers of every stage, forward and backward."""
     if problem.zero < 2:
         return [(np.empty(0), np.empty(0)) for _ in sums]
     sizes, experts = (
-        np.array([size for own in sums for size in getattr(own, name)]) for name in ("layer_bytes", "layer_experts")
+        np.array([size for stage in sums for size in getattr(stage, name)]) for name in ("layer_bytes", "layer_experts")
     )
-    ends = np.cumsum([len(own.layer_bytes) for own in sums])[:-1]
-    frozen = [layer for own in sums for layer in own.layer_frozen]
+    ends = np.cumsum([len(stage.layer_bytes) for stage in sums])[:-1]
+    frozen = [layer for stage in sums for layer in stage.layer_frozen]
     ahead_s, behind_s = batch_end.collected_s(problem, shape, prices, sizes, experts, frozen)
     return list(zip(np.split(ahead_s, ends), np.split(behind_s, ends), strict=True))
 
@@ -99,9 +102,13 @@ def _passes(problem: PlacementProblem, sums: StageSums, collectives_s: tuple[Flo
     return forward_s, backward_s
 
 
-def _end(problem: PlacementProblem, shape: Shape, prices: Prices, counted: Sequence[StageSums]) -> tuple[float, float]:
+def _end(
+    problem: PlacementProblem, shape: Shape, prices: NetworkPrices, counted: Sequence[StageSums]
+) -> tuple[float, float]:
     """Synchronisation and step of the stage whose end is the last."""
-    sizes, experts = (np.array([getattr(own, name) for own in counted]) for name in ("parameter_bytes", "expert_bytes"))
+    sizes, experts = (
+        np.array([getattr(stage, name) for stage in counted]) for name in ("parameter_bytes", "expert_bytes")
+    )
     syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
     steps_s = batch_end.step_s(problem, shape, sizes, experts)
     last = int(np.argmax(syncs_s + steps_s))
@@ -113,25 +120,24 @@ def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
     return max(work_s + (1 - hidden) * collectives_s, collectives_s)
 
 
-def _tied(problem: PlacementProblem, shape: Shape, owner: dict[int, int], prices: Prices) -> float:
+def _tied(problem: PlacementProblem, shape: Shape, owner: dict[int, int], prices: NetworkPrices) -> float:
     """Y: an all-reduce for each group of tied layers that lies in several stages."""
-    graph, extras = problem.graph(shape.tensor)
     groups: dict[str, list[int]] = {}
     sizes: dict[str, float] = {}
-    for layer, extra in zip(graph.layers, extras, strict=True):
-        if extra.tied is not None:
-            groups.setdefault(extra.tied, []).append(owner[layer.id])
-            sizes[extra.tied] = extra.tied_bytes
+    for layer in problem.graph(shape.tensor).layers:
+        if layer.tied is not None:
+            groups.setdefault(layer.tied, []).append(owner[layer.id])
+            sizes[layer.tied] = layer.tied_bytes
     crossing = {name: stages for name, stages in groups.items() if len(set(stages)) > 1}
     return sum(batch_end.tied_s(problem, shape, prices, len(stages), sizes[name]) for name, stages in crossing.items())
 
 
 def price(
-    problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], prices: Prices, simulated: bool = True
+    problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], prices: NetworkPrices, simulated: bool = True
 ) -> Plan:
     """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0. Its events are
     run if it is to be ``simulated``."""
-    graph, extras = problem.graph(shape.tensor)
+    graph = problem.graph(shape.tensor)
     family = problem.family(shape.family, shape.chunks)
     owner = require_structure(problem, graph, shape, cuts)
     split = {layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages}
@@ -139,16 +145,16 @@ def price(
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
-    each, sums = stage_sums(problem, graph, extras, cuts, owner)
-    collectives_s, held = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
+    each, sums = stage_sums(problem, graph, cuts, owner)
+    collectives_s, held_bytes = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
     stages, start_s = [], starts_s(problem, family)
     unpaired, apart = problem.rules.unpaired_share(family, rounds, len(cuts)), problem.rules.overlaps(family)
-    for i, (cut, own) in enumerate(zip(cuts, sums, strict=True)):
-        works = zip(_passes(problem, own, collectives_s[i]), moves[i : i + 2], strict=True)
+    for i, (cut, stage_sum) in enumerate(zip(cuts, sums, strict=True)):
+        works = zip(_passes(problem, stage_sum, collectives_s[i]), moves[i : i + 2], strict=True)
         seconds = [timed(work_s, moved_s, start_s, unpaired, apart) for work_s, moved_s in works]
-        memory = memory_of(problem, held, own, family.in_flight(rounds, len(cuts) - i, len(cuts)))
+        memory = memory_of(problem, held_bytes, stage_sum, family.in_flight(rounds, len(cuts) - i, len(cuts)))
         ids = tuple(graph.layers[p].id for p in each[i])
-        weight_s = own.weight_s if family.split else 0.0
+        weight_s = stage_sum.weight_s if family.split else 0.0
         (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = seconds
         times_s = (forward_s, backward_s, ahead_s + behind_s)
         stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s, into_s, back_s))

@@ -7,14 +7,14 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.pipeline.family import Family
 from phaze.placement import stage_kernels
 from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.frozen import frozen_stages
-from phaze.placement.layers import LayerGraph
-from phaze.placement.prices import Prices
-from phaze.placement.problem import ROUNDING, Extra, PlacementProblem
+from phaze.placement.layers import LayerGraph, PlacedLayer
+from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.rules import Mode
 from phaze.placement.stage_kernels import Room, Saved, StageTable
 from phaze.placement.stage_memory import HeldBytes
@@ -60,69 +60,74 @@ class Width:
         return self.saved.link_bytes_per_s == 0
 
 
-def _saved(problem: PlacementProblem, graph: LayerGraph, extras: tuple[Extra, ...], cut_sets: CutSets) -> Saved:
-    entering = [0.0] * len(graph.layers)
+def _saved(problem: PlacementProblem, graph: LayerGraph, cut_sets: CutSets) -> Saved:
+    layers = graph.layers
+    entering = [0.0] * len(layers)
     for edge in graph.edges:
         entering[edge.head] += edge.size_bytes
-    shape = (len(extras), len(problem.mode_names))
-    kept, again, block = np.empty(shape), np.zeros(shape), np.zeros(len(extras), np.int64)
-    kept[:, :-1], kept[:, -1], again[:, -1] = cut_sets.activation_bytes[:, None], entering, cut_sets.forward_s
-    names = sorted({extra.tied for extra in extras if extra.tied is not None})
-    group = np.full(len(extras), -1)
+    shape = (len(layers), len(problem.mode_names))
+    kept_bytes, again, block = np.empty(shape), np.zeros(shape), np.zeros(len(layers), np.int64)
+    kept_bytes[:, :-1], kept_bytes[:, -1], again[:, -1] = (
+        cut_sets.activation_bytes[:, None],
+        entering,
+        cut_sets.forward_s,
+    )
+    names = sorted({layer.tied for layer in layers if layer.tied is not None})
+    group = np.full(len(layers), -1)
     sizes, members, last = np.zeros(len(names)), np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    for i, extra in enumerate(extras):
-        if extra.selective_bytes is not None:
-            kept[i, 1], again[i, 1] = extra.selective_bytes, extra.selective_s
-        if extra.full_s is not None:
-            again[i, -1] = extra.full_s
-        for mode, own in enumerate(extra.more, 2):
-            kept[i, mode], again[i, mode] = own.bytes, own.again_s
-        if extra.block:
+    for i, layer in enumerate(layers):
+        if layer.selective_bytes is not None:
+            kept_bytes[i, 1], again[i, 1] = layer.selective_bytes, layer.selective_s
+        if layer.full_s is not None:
+            again[i, -1] = layer.full_s
+        for mode, option in enumerate(layer.more, 2):
+            kept_bytes[i, mode], again[i, mode] = option.bytes, option.again_s
+        if layer.block:
             block[i] = 1
-        if extra.tied is not None:
-            g = group[i] = names.index(extra.tied)
-            sizes[g], members[g], last[g] = extra.tied_bytes, members[g] + 1, i
+        if layer.tied is not None:
+            g = group[i] = names.index(layer.tied)
+            sizes[g], members[g], last[g] = layer.tied_bytes, members[g] + 1, i
     link = problem.rules.link_bytes_per_s if problem.rules.stage == "icml24" else None
-    live = np.maximum(0.0, cut_sets.activation_bytes[:, None] - kept)
-    if extras[0].more:
-        live[:, 2:-1] = [[own.live_bytes for own in extra.more] for extra in extras]
-    live += np.array([extra.live_bytes for extra in extras])[:, None]
-    buffers, kind = np.array([extra.buffer_bytes for extra in extras]), np.zeros(len(extras), np.int64)
+    live = np.maximum(0.0, cut_sets.activation_bytes[:, None] - kept_bytes)
+    if layers[0].more:
+        live[:, 2:-1] = [[option.live_bytes for option in layer.more] for layer in layers]
+    live += np.array([layer.live_bytes for layer in layers])[:, None]
+    buffers, kind = np.array([layer.buffer_bytes for layer in layers]), np.zeros(len(layers), np.int64)
     if buffers.any():
-        kind[:] = _kinds(extras, buffers)
+        kind[:] = _kinds(layers, buffers)
     pairs = 1.0 if problem.gathers_pairs else 0.0
-    return Saved(kept, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind, pairs)
+    return Saved(kept_bytes, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind, pairs)
 
 
-def _kinds(extras: Sequence[Extra], buffers: Floats) -> list[int]:
+def _kinds(layers: Sequence[PlacedLayer], buffers: Floats) -> list[int]:
     """A number for every kind of layers with buffers, by position."""
-    kinds = [kind_of(extras, position) for position in range(len(extras))]
+    kinds = [kind_of(layers, position) for position in range(len(layers))]
     numbers = dict.fromkeys(kinds, 0)
     numbers |= {
-        own: number
-        for number, own in enumerate(dict.fromkeys(k for k, size in zip(kinds, buffers, strict=True) if size > 0))
+        kind: number
+        for number, kind in enumerate(dict.fromkeys(k for k, size in zip(kinds, buffers, strict=True) if size > 0))
     }
-    return [min(numbers[own], MOST_KINDS) for own in kinds]
+    return [min(numbers[kind], MOST_KINDS) for kind in kinds]
 
 
-def kind_of(extras: Sequence[Extra], position: int) -> int:
+def kind_of(layers: Sequence[PlacedLayer], position: int) -> int:
     """The kind of a layer whose buffers are shared; one of its own below 0 if none is said."""
-    return extras[position].kind if extras[position].kind >= 0 else -1 - position
+    return layers[position].kind if layers[position].kind >= 0 else -1 - position
 
 
-def wraparound_bytes(graph: LayerGraph, extras: tuple[Extra, ...]) -> float:
+def wraparound_bytes(graph: LayerGraph) -> float:
     """The most bytes between two blocks in the order of layers: what a chunk sends from the last stage to the first."""
-    blocks = [i for i, extra in enumerate(extras) if extra.block]
+    blocks = [i for i, layer in enumerate(graph.layers) if layer.block]
     carried = np.zeros(len(graph.layers))
     for edge in graph.edges:
         carried[edge.tail : edge.head] += edge.size_bytes
     return float(carried[blocks[0] : blocks[-1]].max(initial=0.0)) if blocks else float(carried.max(initial=0.0))
 
 
-def prepared(problem: PlacementProblem, graph: LayerGraph, extras: tuple[Extra, ...], prices: Prices) -> Width:
+def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices) -> Width:
     """One width. Where no layer is sharded, or the width is 1, stages need not be told apart."""
     cut_sets = cut_sets_of(graph)
-    saved = _saved(problem, graph, extras, cut_sets)
+    saved = _saved(problem, graph, cut_sets)
     plain, n = int(cut_sets.unsplit[-1]), len(graph.layers)
     unsplit = problem.rules.unsplit_stages and graph.width > 1
     taken, kinds = (1 if unsplit and plain == n else graph.width), (plain + 1 if unsplit and plain < n else 1)
@@ -132,7 +137,7 @@ def prepared(problem: PlacementProblem, graph: LayerGraph, extras: tuple[Extra, 
     moves, around = np.zeros((levels + 1, sets)), np.zeros(levels)
     if problem.rules.stage == "layers":
         lanes = graph.width // problem.sharing.context if problem.scatter_gather else 1
-        carried, most = stage_kernels.cut_bytes(cut_sets) / lanes, wraparound_bytes(graph, extras) / lanes
+        carried, most = stage_kernels.cut_bytes(cut_sets) / lanes, wraparound_bytes(graph) / lanes
         for level in range(levels):
             moves[level] = prices.transfer_s(level, carried)
             around[level] = prices.transfer_s(level, np.array([most]))[0]
@@ -186,12 +191,12 @@ def room_of(
     """What a stage of a ``width`` must fit into when there are so many replicas, and how a family may recompute it;
     ``modes`` are :func:`allowed_modes` where they are known."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
-    held, working = problem.held(data).total, problem.working(data).total
+    held_bytes, working = problem.held(data).total, problem.working(data).total
     sent, flags = problem.sent_bytes, allowed_modes(problem, family) if modes is None else modes
     more = most = 0.0
     if problem.has_experts:
-        more, most = problem.held_experts(width, data).total - held, problem.working_experts(width, data).total
-    return Room(there, held / sent, working / sent, more / sent, most / sent, *flags)
+        more, most = problem.held_experts(width, data).total - held_bytes, problem.working_experts(width, data).total
+    return Room(there, held_bytes / sent, working / sent, more / sent, most / sent, *flags)
 
 
 def stages_of(problem: PlacementProblem, width: Width, limit_s: Floats | None = None) -> StageTable:
@@ -225,12 +230,12 @@ def _over_stages(width: Width, table: StageTable) -> Callable[[Floats], Floats]:
 def with_frozen(problem: PlacementProblem, width: Width, table: StageTable, data: int) -> StageTable:
     """The table with the frozen weights that a device holds in so many replicas, among the bytes of every stage that
     depend on no mode; as it is where there are none."""
-    frozen = [extra.frozen for extra in problem.graph(width.graph.width)[1]]
+    frozen = [layer.frozen for layer in problem.graph(width.graph.width).layers]
     if not any(layer.bytes for layer in frozen):
         return table
     sums = frozen_stages(frozen, problem.has_experts, problem.gathers_pairs, _over_stages(width, table))
-    held = HeldBytes.of_degrees(problem, width.graph.width, data)
-    return table._replace(buffer_bytes=table.buffer_bytes + sums.held_bytes(held.each, problem.sent_bytes))
+    held_bytes = HeldBytes.of_degrees(problem, width.graph.width, data)
+    return table._replace(buffer_bytes=table.buffer_bytes + sums.held_bytes(held_bytes.each, problem.sent_bytes))
 
 
 def _with_experts(width: Width, table: StageTable) -> StageTable:
@@ -240,10 +245,10 @@ def _with_experts(width: Width, table: StageTable) -> StageTable:
     of_stages = _over_stages(width, table)
 
     def most(amounts: Floats) -> Floats:
-        found = np.zeros(len(table.rest))
+        largest = np.zeros(len(table.rest))
         for size in np.unique(amounts):  # ascending: the last that a stage has is its largest
-            found[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
-        return found
+            largest[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
+        return largest
 
     return table._replace(expert_bytes=of_stages(experts), largest_bytes=most(dense), most_expert_bytes=most(experts))
 
@@ -252,22 +257,22 @@ def inside(cut_sets: CutSets, amounts: Floats) -> Floats:
     """The sum of an amount of each layer over the layers of every closed set."""
     steps = cut_sets.step_start[1:-1]
     before, added = cut_sets.step_set[steps], amounts[cut_sets.step_layer[steps]]
-    found = np.zeros(len(cut_sets.size))
+    sums = np.zeros(len(cut_sets.size))
     if len(before) == len(amounts):  # a chain: each closed set is the one before and a layer
-        np.cumsum(added, out=found[1:])
-        return found
+        np.cumsum(added, out=sums[1:])
+        return sums
     for place, (smaller, amount) in enumerate(zip(before.tolist(), added.tolist(), strict=True), 1):
-        found[place] = found[smaller] + amount
-    return found
+        sums[place] = sums[smaller] + amount
+    return sums
 
 
 def whole_blocks(table: StageTable, chunks: int) -> StageTable:
     """The stages whose blocks can be cut into so many chunks."""
     if chunks == 1:
         return table
-    kept = (table.blocks % chunks == 0) & (table.blocks > 0)
-    before = np.concatenate([[0], np.cumsum(kept)])
-    picked = {name: getattr(table, name)[kept] for name in table._fields if name != "start"}
+    divisible = (table.blocks % chunks == 0) & (table.blocks > 0)
+    before = np.concatenate([[0], np.cumsum(divisible)])
+    picked = {name: getattr(table, name)[divisible] for name in table._fields if name != "start"}
     return table._replace(start=before[table.start], **picked)
 
 
@@ -276,8 +281,8 @@ def in_flight_of(family: Family, microbatches: int, stages: int | None, depth: i
     if family.in_flight_rule == "all":
         return np.full(depth + 1, float(microbatches))
     numbers = np.arange(float(depth + 1))
-    held = family.uncapped(numbers, numbers if stages is None else np.full(depth + 1, float(stages)))
-    return held if family.in_flight_rule == "number" else np.minimum(held, float(microbatches))
+    in_flight = family.uncapped(numbers, numbers if stages is None else np.full(depth + 1, float(stages)))
+    return in_flight if family.in_flight_rule == "number" else np.minimum(in_flight, float(microbatches))
 
 
 def transfers_of(width: Width, family: Family, level: int | None) -> Floats:

@@ -64,7 +64,6 @@ E is that of the slowest or of the first stage. Tied layers in several stages ad
 the outermost level that the pipeline crosses. The batch time is that of the family (:mod:`phaze.placement.rules`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
@@ -72,9 +71,8 @@ from phaze.cost.memory import ParameterState
 from phaze.errors import InputError
 from phaze.hardware.cluster import Cluster
 from phaze.pipeline.family import Family
-from phaze.placement.frozen import NO_FROZEN, Frozen
-from phaze.placement.layers import LARGEST, LayerGraph, PlacedLayer, require_same_layers, require_weights
-from phaze.placement.rules import MODES, Mode, Rules
+from phaze.placement.layers import LayerGraph, require_same_layers, require_weights
+from phaze.placement.rules import Mode, Rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
 # The name of a mode for every stage, or best.
@@ -87,42 +85,8 @@ SLOWEST_BYTES_PER_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class RecomputeOption:
-    """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight keeps, bytes beside them
-    while the layer's backward runs, and seconds that run again or are exposed of copies to the host."""
-
-    name: Mode
-    bytes: float
-    live_bytes: float
-    again_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """What is known of a layer beyond its times and sizes.
-
-    ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that chunks are made of. ``live_bytes``
-    are held in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one ``kind``, a number
-    (-1: a kind of its own). ``more`` are its modes between selective and full, the same for all layers. ``frozen`` are
-    its weights that are not trained, beside its parameters.
-    """
-
-    selective_bytes: float | None = None
-    selective_s: float = 0.0
-    full_s: float | None = None
-    tied: str | None = None
-    tied_bytes: float = 0.0
-    block: bool = False
-    live_bytes: float = 0.0
-    buffer_bytes: float = 0.0
-    kind: int = -1
-    more: tuple[RecomputeOption, ...] = ()
-    frozen: Frozen = NO_FROZEN
-
-
-@dataclass(frozen=True, slots=True)
 class PlacementProblem:
-    """A placement problem; ``graphs`` by ascending width, ``extras`` follow the layers of each.
+    """A placement problem; ``graphs`` by ascending width.
 
     A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes
     no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for a parameter. ``sgd_state`` is held with SGD
@@ -137,7 +101,6 @@ class PlacementProblem:
     state: ParameterState
     cluster: Cluster
     graphs: tuple[LayerGraph, ...]
-    extras: tuple[tuple[Extra, ...], ...]
     zero: int = 0
     sent_bytes: float = 2.0
     hbm_bytes_per_s: float | None = None
@@ -174,29 +137,27 @@ class PlacementProblem:
                     f"it must be at least {SLOWEST_BYTES_PER_S:g}",
                 )
         require_same_layers(self.graphs)
-        for graph, extras in zip(self.graphs, self.extras, strict=True):
-            _require_extras(graph, extras, self.mode_names)
         for family in self.rules.families:
             require_weights(self.graphs if family.split else (), family.name)
         if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
             raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
 
-    def graph(self, width: int) -> tuple[LayerGraph, tuple[Extra, ...]]:
+    def graph(self, width: int) -> LayerGraph:
         """The layers at ``width``."""
-        for graph, extras in zip(self.graphs, self.extras, strict=True):
+        for graph in self.graphs:
             if graph.width == width:
-                return graph, extras
+                return graph
         raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
 
     def reduced_layer(self, width: int) -> tuple[float, float, float]:
         """w_l and b_l of the layers in which a reduction is counted, and the experts among w_l: a block, or the mean of
         all layers."""
-        graph, extras = self.graph(width)
-        block = next((layer for layer, extra in zip(graph.layers, extras, strict=True) if extra.block), None)
+        layers = self.graph(width).layers
+        block = next((layer for layer in layers if layer.block), None)
         if block is not None:
             return block.parameter_bytes, block.backward_s, block.expert_bytes
-        own = [(layer.parameter_bytes, layer.backward_s, layer.expert_bytes) for layer in graph.layers]
-        weights, behind_s, experts = (sum(values) / len(own) for values in zip(*own, strict=True))
+        amounts = [(layer.parameter_bytes, layer.backward_s, layer.expert_bytes) for layer in layers]
+        weights, behind_s, experts = (sum(values) / len(layers) for values in zip(*amounts, strict=True))
         return weights, behind_s, experts
 
     def at_zero(self, zero: int) -> "PlacementProblem":
@@ -212,8 +173,7 @@ class PlacementProblem:
         """Whether some parameters are experts that ranks share out."""
         if self.sharing.group == 1:
             return False
-        frozen = any(extra.frozen.expert_bytes for extras in self.extras for extra in extras)
-        return frozen or any(layer.expert_bytes for graph in self.graphs for layer in graph.layers)
+        return any(layer.expert_bytes or layer.frozen.expert_bytes for graph in self.graphs for layer in graph.layers)
 
     def held_experts(self, width: int, data: int) -> ParameterState:
         """Bytes that a device holds for a parameter of an expert."""
@@ -262,7 +222,7 @@ class PlacementProblem:
     @property
     def mode_names(self) -> tuple[Mode, ...]:
         """All modes by number, as the layers have them: none, selective, those between, full."""
-        return "none", "selective", *(kept.name for kept in self.extras[0][0].more), "full"
+        return "none", "selective", *self.graphs[0].option_names, "full"
 
     def family(self, name: str | None, chunks: int) -> Family:
         """The family of a plan: that of its name, or the first with so many chunks."""
@@ -272,48 +232,3 @@ class PlacementProblem:
         known = sorted({family.name for family in self.rules.families})
         named = "" if name is None else f" of {name}"
         raise InputError("chunks", f"{chunks}{named} under {', '.join(known)}", "use a family of the problem's rules")
-
-
-def _require_modes(where: str, layer: PlacedLayer, extra: Extra, names: tuple[Mode, ...]) -> None:
-    if tuple(kept.name for kept in extra.more) != names[2:-1]:
-        raise InputError(where, "it has other modes of recompute", "give all layers the same, in one order")
-    for kept in extra.more:
-        if not (0 <= kept.bytes <= layer.activation_bytes and 0 <= kept.live_bytes < LARGEST):
-            raise InputError(where, f"{kept.name} keeps {kept.bytes!r} bytes", "keep no more than all")
-        if not 0 <= kept.again_s < LARGEST:
-            raise InputError(where, f"{kept.name} takes {kept.again_s!r} s", "it must be at least 0")
-
-
-def _require_sizes(where: str, layer: PlacedLayer, extra: Extra, buffers: dict[int, float]) -> None:
-    if extra.selective_bytes is not None and not 0 <= extra.selective_bytes <= layer.activation_bytes:
-        raise InputError(where, f"selective_bytes {extra.selective_bytes!r} is out of range", "keep no more than all")
-    for name, size in (("live_bytes", extra.live_bytes), ("buffer_bytes", extra.buffer_bytes)):
-        if not 0 <= size < LARGEST:
-            raise InputError(where, f"{name} {size!r} is out of range", "it must be at least 0")
-    if not extra.frozen.is_sound:
-        raise InputError(where, f"frozen {extra.frozen!r} is out of range", "parts are at most all of it")
-    if extra.kind >= 0 and buffers.setdefault(extra.kind, extra.buffer_bytes) != extra.buffer_bytes:
-        raise InputError(where, f"kind {extra.kind} has other buffer_bytes elsewhere", "give the same everywhere")
-    for name, value in (("selective_s", extra.selective_s), ("full_s", extra.full_s)):
-        if value is not None and not 0 <= value <= layer.forward_s:
-            raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")
-
-
-def _require_extras(graph: LayerGraph, extras: Sequence[Extra], names: tuple[Mode, ...]) -> None:
-    same = extras and len(extras) == len(graph.layers) == extras.count(extras[0])
-    if same and extras[0] == Extra() and len(names) == len(MODES):  # times alone, of many problems
-        return
-    tied, buffers, seen = dict[str, float](), dict[int, float](), set[tuple[float, ...]]()
-    for layer, extra in zip(graph.layers, extras, strict=True):
-        # Equal layers share what is known beyond their times and sizes, and are looked at once.
-        if (own := (id(extra), layer.forward_s, layer.activation_bytes, layer.parameter_bytes)) in seen:
-            continue
-        seen.add(own)
-        where = f"widths.{graph.width}: layer {layer.id}"
-        _require_sizes(where, layer, extra, buffers)
-        _require_modes(where, layer, extra, names)
-        if extra.tied is not None:
-            if not 0 <= extra.tied_bytes <= layer.parameter_bytes:
-                raise InputError(where, f"tied_bytes {extra.tied_bytes!r} is out of range", "they are parameters of it")
-            if tied.setdefault(extra.tied, extra.tied_bytes) != extra.tied_bytes:
-                raise InputError(where, f"'{extra.tied}' has other tied_bytes elsewhere", "give the same everywhere")

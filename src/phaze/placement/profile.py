@@ -18,7 +18,7 @@ from phaze.pipeline.families import FAMILIES
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.machine import Machine
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
+from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.settings import icml24_problem, stack_problem
 
 # Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a checker compares.
@@ -33,7 +33,7 @@ def _real_amount(value: float) -> float:
 
 Amount = Annotated[NonNegative, Field(lt=1e24), AfterValidator(_real_amount)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
-# What a level may have from measurements; :class:`phaze.placement.prices.RingPrices` knows nothing of it.
+# What a level may have from measurements, of which plain rings know nothing.
 MEASURED = ("share", "start", "local", "small_start", "small_share", "small_step", "piece", "in_switch_share")
 LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes", "weight_s")
 
@@ -106,26 +106,40 @@ def _width(key: str) -> int:
 
 def graphs_of(file: ProfileFile) -> tuple[LayerGraph, ...]:
     """The layer graphs by ascending width."""
+    split = file.schedule == "zb-h1"
     graphs = [
         layer_graph(
             _width(key),
-            [
-                PlacedLayer(
-                    la.id,
-                    la.forward_s,
-                    la.backward_s,
-                    la.parameter_bytes,
-                    la.activation_bytes,
-                    la.sharded,
-                    weight_s=la.weight_s,
-                )
-                for la in table.layers
-            ],
+            [_layer(row, split) for row in table.layers],
             [(row.tail, row.head, row.size_bytes) for row in table.edges],
         )
         for key, table in file.widths.items()
     ]
     return tuple(sorted(graphs, key=lambda graph: graph.width))
+
+
+def _layer(row: LayerRow, split: bool) -> PlacedLayer:
+    if row.selective_s is not None and row.selective_bytes is None:
+        raise InputError(f"layer {row.id}: selective_s", "selective_bytes is missing", "give both")
+    if row.weight_s is not None and not split:
+        raise InputError(f"layer {row.id}: weight_s", "it counts under schedule zb-h1 alone", "remove it, or say zb-h1")
+    if row.tied_bytes is not None and row.tied is None:
+        raise InputError(f"layer {row.id}: tied_bytes", "there is no name in tied", "name what is shared")
+    shared = row.parameter_bytes if row.tied_bytes is None else row.tied_bytes
+    return PlacedLayer(
+        row.id,
+        row.forward_s,
+        row.backward_s,
+        row.parameter_bytes,
+        row.activation_bytes,
+        row.sharded,
+        weight_s=row.weight_s,
+        selective_bytes=row.selective_bytes,
+        selective_s=row.selective_s or 0.0,
+        full_s=row.full_s,
+        tied=row.tied,
+        tied_bytes=shared if row.tied is not None else 0.0,
+    )
 
 
 def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
@@ -136,12 +150,12 @@ def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
             raise InputError(f"{where}: cluster", "this key is missing", "name a cluster or give its levels")
         if file.link_bytes_per_s is not None:
             raise InputError(f"{where}: link_bytes_per_s", "rules cluster take links from the cluster", "remove it")
-        for at, level in enumerate(() if isinstance(file.cluster, str) else file.cluster):
+        for index, level in enumerate(() if isinstance(file.cluster, str) else file.cluster):
             stated = level.model_dump(by_alias=True, exclude_none=True)
-            given = [key for key in MEASURED if key in stated]
-            if given:
+            measured = [key for key in MEASURED if key in stated]
+            if measured:
                 seen = "levels of a profile are costed as rings at their bandwidth, without measured constants"
-                raise InputError(f"{where}: cluster[{at}].{given[0]}", seen, "leave it out")
+                raise InputError(f"{where}: cluster[{index}].{measured[0]}", seen, "leave it out")
         return file
     if file.link_bytes_per_s is None:
         raise InputError(f"{where}: link_bytes_per_s", "this key is missing", "add it")
@@ -176,19 +190,6 @@ def _icml24(file: ProfileFile) -> PlacementProblem:
     )
 
 
-def _extra(row: LayerRow, split: bool) -> Extra:
-    if row.selective_s is not None and row.selective_bytes is None:
-        raise InputError(f"layer {row.id}: selective_s", "selective_bytes is missing", "give both")
-    if row.weight_s is not None and not split:
-        raise InputError(f"layer {row.id}: weight_s", "it counts under schedule zb-h1 alone", "remove it, or say zb-h1")
-    if row.tied_bytes is not None and row.tied is None:
-        raise InputError(f"layer {row.id}: tied_bytes", "there is no name in tied", "name what is shared")
-    shared = row.parameter_bytes if row.tied_bytes is None else row.tied_bytes
-    return Extra(
-        row.selective_bytes, row.selective_s or 0.0, row.full_s, row.tied, shared if row.tied is not None else 0.0
-    )
-
-
 def _cluster_of(file: ProfileFile) -> Cluster:
     if isinstance(file.cluster, str):
         return load_cluster(file.cluster)
@@ -198,17 +199,11 @@ def _cluster_of(file: ProfileFile) -> Cluster:
 def _cluster(file: ProfileFile) -> PlacementProblem:
     cluster = _cluster_of(file)
     stack = load_stack(file.stack or cluster.stack)
-    precision, graphs = file.precision or stack.precision, graphs_of(file)
-    rows = [{row.id: row for row in file.widths[str(graph.width)].layers} for graph in graphs]
-    split = file.schedule == "zb-h1"
-    extras = (tuple(_extra(of[la.id], split) for la in g.layers) for g, of in zip(graphs, rows, strict=True))
     families = (FAMILIES[file.schedule or "1f1b"],)
-    machine = Machine(cluster, stack)
-    job = PlacementJob(
-        machine, file.devices, file.microbatches, precision, file.optimizer, file.zero or 0, _choice(file)
-    )
+    machine = Machine(cluster, stack, precision=file.precision or stack.precision)
+    job = PlacementJob(machine, file.devices, file.microbatches, file.optimizer, file.zero or 0, _choice(file))
     hbm = file.hbm_bytes, file.hbm_bytes_per_s
-    return stack_problem(job, list(zip(graphs, extras, strict=True)), families, file.microbatches, hbm)
+    return stack_problem(job, graphs_of(file), families, file.microbatches, hbm)
 
 
 SETTINGS: Mapping[str, Callable[[ProfileFile], PlacementProblem]] = MappingProxyType(

@@ -15,8 +15,8 @@ from phaze.pipeline.families import FAMILIES, ICML24, ONE_F_ONE_B, ONE_STAGE
 from phaze.pipeline.family import Family
 from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.placement.job import PlacementJob
-from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Extra, PlacementProblem, RecomputeChoice
+from phaze.placement.layers import LayerGraph, PlacedLayer
+from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules, icml24_rules
 from phaze.placement.sharing import REPLICAS, Sharing
 
@@ -26,22 +26,20 @@ WITH_ADAM = ParameterState(1.0, 1.0, 1.0)
 # What the host launches for a chunk beyond the operators of its layers: a receive before it and a send after it.
 LAUNCHES_A_CHUNK = 2
 
-PlacedLayers = tuple[LayerGraph, tuple[Extra, ...]]
-
 
 def families_of(
-    placed: Sequence[PlacedLayers], names: Sequence[PipelineFamily], chunks: Sequence[int] | None = None
+    graphs: Sequence[LayerGraph], names: Sequence[PipelineFamily], chunks: Sequence[int] | None = None
 ) -> tuple[Family, ...]:
     """The named families, those that interleave with every number of chunks that two or more stages can have, of
     ``chunks`` if given, and none beside one that dominates it. A plan of one stage is always among them."""
-    blocks = max(sum(extra.block for extra in extras) for _, extras in placed)
+    blocks = max(sum(layer.block for layer in graph.layers) for graph in graphs)
     allowed = [FAMILIES[name] for name in NAMES if name in names]
     useful = [family for family in allowed if family.dominated_by not in names]
-    found = tuple(variant for family in useful for variant in family.variants(blocks, chunks))
-    if not found:
+    variants = tuple(variant for family in useful for variant in family.variants(blocks, chunks))
+    if not variants:
         seen = f"{', '.join(names)} need equal blocks in a row, at least two a stage, and there are {blocks}"
         raise InputError("family", seen, "allow 1f1b, or other chunks")
-    return found if "1f1b" in names else (ONE_STAGE, *found)
+    return variants if "1f1b" in names else (ONE_STAGE, *variants)
 
 
 def require_levels(stack: Stack, cluster: Cluster, where: str) -> None:
@@ -59,9 +57,9 @@ def stack_rules(stack: Stack, cluster: Cluster, families: tuple[Family, ...] = (
     """How a stack runs pipelines and synchronises replicas on a network; ``families`` where it runs 1F1B."""
     require_levels(stack, cluster, "cluster")
     published, link = stack.stages == "icml24", cluster.levels[0].bandwidth_bytes_per_s
-    own, first = icml24_rules(link) if published else Rules("cluster", families), stack.synchronisation == "first"
+    rules, first = icml24_rules(link) if published else Rules("cluster", families), stack.synchronisation == "first"
     return replace(
-        own,
+        rules,
         families=families if stack.pipeline == "1f1b" else (ICML24,),
         end="first" if first else "slowest",
         zeros=ZEROS,
@@ -75,27 +73,41 @@ def stack_rules(stack: Stack, cluster: Cluster, families: tuple[Family, ...] = (
     )
 
 
-def gathered_share(placed: Sequence[PlacedLayers], stack: Stack, precision: Precision) -> float:
+def gathered_share(graphs: Sequence[LayerGraph], stack: Stack, precision: Precision) -> float:
     """Bytes of weights that are gathered, over 16 bits each: those of blocks go in the recipe's format where the stack
     holds them in it, all others in 16 bits; the mean over all parameters."""
     recipe = RECIPES.get(precision)
-    if recipe is None or not stack.low_precision_weights or recipe.bits == 4 or not placed:
+    if recipe is None or not stack.low_precision_weights or recipe.bits == 4 or not graphs:
         return 1.0
-    graph, extras = placed[0]
-    sizes = [la.parameter_bytes + extra.frozen.bytes for la, extra in zip(graph.layers, extras, strict=True)]
-    low = sum(size for size, extra in zip(sizes, extras, strict=True) if extra.full_s != 0)
+    layers = graphs[0].layers
+    sizes = [layer.parameter_bytes + layer.frozen.bytes for layer in layers]
+    low = sum(size for size, layer in zip(sizes, layers, strict=True) if layer.full_s != 0)
     whole = sum(sizes)
     return 1.0 - (1.0 - recipe.operand_bytes / 2.0) * low / whole if whole else 1.0
 
 
-def _plain(extras: Sequence[Extra]) -> tuple[Extra, ...]:
-    """Layers of which times and sizes count alone."""
-    return tuple(Extra(frozen=extra.frozen) if extra.frozen.bytes else Extra() for extra in extras)
+def _plain(graph: LayerGraph) -> LayerGraph:
+    """The graph with layers of which times and sizes count alone."""
+    layers = (
+        PlacedLayer(
+            layer.id,
+            layer.forward_s,
+            layer.backward_s,
+            layer.parameter_bytes,
+            layer.activation_bytes,
+            layer.sharded,
+            layer.expert_bytes,
+            layer.weight_s,
+            frozen=layer.frozen,
+        )
+        for layer in graph.layers
+    )
+    return replace(graph, layers=tuple(layers))
 
 
 def stack_problem(
     job: PlacementJob,
-    placed: Sequence[PlacedLayers],
+    graphs: Sequence[LayerGraph],
     families: tuple[Family, ...],
     microbatches: int,
     hbm: tuple[float, float | None],
@@ -103,16 +115,15 @@ def stack_problem(
 ) -> PlacementProblem:
     """Layers at one or more widths as a stack trains them on a cluster; ``families`` where it runs 1F1B, ``hbm``: bytes
     of a device's memory, and bytes per second where they are known."""
-    stack, cluster, precision, optimizer = job.machine.stack, job.machine.cluster, job.precision, job.optimizer
+    stack, cluster, precision, optimizer = job.machine.stack, job.machine.cluster, job.machine.precision, job.optimizer
     rules = stack_rules(stack, cluster, families)
-    rules = replace(rules, weight_wire=gathered_share(placed, stack, precision))
+    rules = replace(rules, weight_wire=gathered_share(graphs, stack, precision))
     if sharing.shard and rules.flat_link_bytes_per_s is not None:
         raise InputError("shard", "gradients are reduced over one flat link, as published", "leave it out")
     if precision == WIDE:  # everything is sent in 32 bits
         rules = replace(rules, gradient_wire=1.0)
-    if placed and not rules.plain_layers:
-        names = [kept.name for kept in placed[0][1][0].more]
-        rules = replace(rules, modes=(*rules.modes[:-1], *names, rules.modes[-1]))
+    if graphs and not rules.plain_layers:
+        rules = replace(rules, modes=(*rules.modes[:-1], *graphs[0].option_names, rules.modes[-1]))
     plain = optimizer != stack.optimizer == "sgd"
     return PlacementProblem(
         rules=rules,
@@ -122,8 +133,7 @@ def stack_problem(
         recompute=job.recompute,
         state=stack_state(precision, optimizer, stack),
         cluster=cluster,
-        graphs=tuple(graph for graph, _ in placed),
-        extras=tuple(_plain(extras) if rules.plain_layers else extras for _, extras in placed),
+        graphs=tuple(_plain(graph) if rules.plain_layers else graph for graph in graphs),
         zero=job.zero,
         sent_bytes=sent_bytes(precision),
         hbm_bytes_per_s=hbm[1],
@@ -159,7 +169,6 @@ def icml24_problem(
         state=WITH_ADAM if adam else PLAIN,
         cluster=cluster_of("flat", "one flat link", [switch_level("all", most, link_bytes_per_s, 0.0)]),
         graphs=tuple(graphs),
-        extras=tuple((Extra(),) * len(graph.layers) for graph in graphs),
         sent_bytes=1.0,
         sgd_state=PLAIN if adam else None,
     )

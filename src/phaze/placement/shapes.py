@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.pipeline.family import Family
 from phaze.placement import depth_kernels
 from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
@@ -25,7 +26,6 @@ from phaze.placement.prepared_width import (
     whole_blocks,
     with_frozen,
 )
-from phaze.placement.prices import Prices
 from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.stage_kernels import Room, StageTable
 
@@ -39,7 +39,7 @@ class WidthCase:
     """One width and family of a problem; ``stages`` are those of the width, and ``known`` is what shapes share."""
 
     problem: PlacementProblem
-    prices: Prices
+    prices: NetworkPrices
     width: Width
     family: Family
     stages: StageTable
@@ -109,7 +109,9 @@ def _mixed_sizes(table: StageTable) -> tuple[Floats, Floats, Ints]:
     return pairs[:, 0].copy(), pairs[:, 1].copy(), which.reshape(-1)
 
 
-def cases_of(problem: PlacementProblem, width: Width, families: tuple[Family, ...], prices: Prices) -> list[WidthCase]:
+def cases_of(
+    problem: PlacementProblem, width: Width, families: tuple[Family, ...], prices: NetworkPrices
+) -> list[WidthCase]:
     """One case for each family that the width allows: chunks divide the blocks of every stage, hence all blocks."""
     table = stages_of(problem, width)
     if table.start[-1] == table.start[-2]:
@@ -221,7 +223,7 @@ def gathered_s(case: WidthCase, shape: Shape) -> Gathered:
 def _collected_s(case: WidthCase, shape: Shape) -> Gathered:
     """The same of every layer."""
     experts = np.array([layer.expert_bytes for layer in case.width.graph.layers])
-    frozen = [extra.frozen for extra in case.problem.graph(case.width.graph.width)[1]]
+    frozen = [layer.frozen for layer in case.problem.graph(case.width.graph.width).layers]
     return collected_s(case.problem, shape, case.prices, case.width.cut_sets.parameter_bytes, experts, frozen)
 
 

@@ -9,11 +9,11 @@ their layers.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from phaze.placement.layers import LayerGraph
+from phaze.cost.network_prices import NetworkPrices
+from phaze.placement.layers import LayerGraph, PlacedLayer
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.prepared_width import prepared
-from phaze.placement.prices import Prices, RingPrices
-from phaze.placement.problem import ROUNDING, Extra, PlacementProblem
+from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.shapes import cases_of, fits
 from phaze.placement.solve import fastest_plan
 from phaze.units import show
@@ -74,36 +74,26 @@ class Shortage:
         if not self.headroom:
             return f"nothing fits into {there} a device; the closest plan ({shape}) needs {needed}"
         whole = self.available_bytes / (1 - self.headroom)
-        kept = f"{100 * self.headroom:.3g} %"
-        said = (
-            f"nothing fits into {there} a device ({show(whole, 'B')}, of which {kept} are kept free); "
+        free = f"{100 * self.headroom:.3g} %"
+        sentence = (
+            f"nothing fits into {there} a device ({show(whole, 'B')}, of which {free} are kept free); "
             f"the closest plan ({shape}) needs {needed}"
         )
-        return said + (", which fits with headroom 0" if stage.memory.total_bytes <= whole else "")
+        return sentence + (", which fits with headroom 0" if stage.memory.total_bytes <= whole else "")
 
 
 def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
     """The graph with activations and edges of a microbatch so many times smaller."""
     return replace(
         graph,
-        layers=tuple(replace(la, activation_bytes=la.activation_bytes / divisor) for la in graph.layers),
+        layers=tuple(_less(layer, divisor) for layer in graph.layers),
         edges=tuple(replace(edge, size_bytes=edge.size_bytes / divisor) for edge in graph.edges),
     )
 
 
 def wider(graph: LayerGraph, factor: int) -> LayerGraph:
     """The graph with its sharded layers split so many times further."""
-    layers = tuple(
-        replace(
-            la,
-            parameter_bytes=la.parameter_bytes / factor,
-            activation_bytes=la.activation_bytes / factor,
-            expert_bytes=la.expert_bytes / factor,
-        )
-        if la.sharded
-        else la
-        for la in graph.layers
-    )
+    layers = tuple(_apart(_narrower(layer, factor) if layer.sharded else layer) for layer in graph.layers)
     return replace(graph, width=graph.width * factor, layers=layers)
 
 
@@ -114,15 +104,15 @@ def first_power(fits: Callable[[int], bool]) -> int | None:
 
 def something_fits(problem: PlacementProblem) -> bool:
     """Whether any plan fits, whatever its time."""
-    prices = RingPrices(problem.cluster)
+    prices = NetworkPrices(problem.cluster)
     # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
     # allowed; what divides what then matters, as it does for the ranks that share out experts or state.
     plain = tuple(family for family in problem.rules.families if family.chunks == 1 and not family.split)
     plain = () if any(family.most_stages for family in plain) else plain
     if not plain or problem.sharing.group > 1 or problem.sharing.shard:
         return fastest_plan(problem, prices) is not None
-    for graph, extras in zip(problem.graphs, problem.extras, strict=True):
-        width = prepared(problem, graph, extras, prices)
+    for graph in problem.graphs:
+        width = prepared(problem, graph, prices)
         if width.depth:
             for case in cases_of(problem, width, plain, prices):
                 if any(fits(case, stages, 0) for stages in range(1, width.depth + 1)):
@@ -181,45 +171,50 @@ def _fewest_devices(problem: PlacementProblem) -> int | None:
     return enough
 
 
-def _less(extra: Extra, divisor: int) -> Extra:
-    """A layer's bytes of a microbatch so many times smaller."""
-    own = None if extra.selective_bytes is None else extra.selective_bytes / divisor
-    more = tuple(replace(x, bytes=x.bytes / divisor, live_bytes=x.live_bytes / divisor) for x in extra.more)
-    return replace(extra, selective_bytes=own, live_bytes=extra.live_bytes / divisor, more=more)
+def _less(layer: PlacedLayer, divisor: int) -> PlacedLayer:
+    """The layer with a microbatch's bytes so many times smaller."""
+    selective = None if layer.selective_bytes is None else layer.selective_bytes / divisor
+    more = tuple(replace(x, bytes=x.bytes / divisor, live_bytes=x.live_bytes / divisor) for x in layer.more)
+    return replace(
+        layer,
+        activation_bytes=layer.activation_bytes / divisor,
+        selective_bytes=selective,
+        live_bytes=layer.live_bytes / divisor,
+        more=more,
+    )
 
 
 def _divided(problem: PlacementProblem, divisor: int) -> PlacementProblem:
-    extras = tuple(tuple(_less(extra, divisor) for extra in row) for row in problem.extras)
-    smaller = tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs)
-    return replace(problem, graphs=smaller, extras=extras)
+    return replace(problem, graphs=tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs))
 
 
-def _narrower(extra: Extra, factor: int) -> Extra:
-    """A layer that is split so many times further."""
-    less = _less(extra, factor)
-    return replace(less, tied_bytes=extra.tied_bytes / factor, buffer_bytes=extra.buffer_bytes / factor)
+def _narrower(layer: PlacedLayer, factor: int) -> PlacedLayer:
+    """The layer split so many times further."""
+    return replace(
+        _less(layer, factor),
+        parameter_bytes=layer.parameter_bytes / factor,
+        expert_bytes=layer.expert_bytes / factor,
+        tied_bytes=layer.tied_bytes / factor,
+        buffer_bytes=layer.buffer_bytes / factor,
+    )
 
 
-def _apart(extra: Extra, sharded: bool) -> Extra:
+def _apart(layer: PlacedLayer) -> PlacedLayer:
     """Layers of one kind that are split and that are not have buffers of their own."""
-    return replace(extra, kind=2 * extra.kind + sharded if extra.kind >= 0 else -1)
+    return replace(layer, kind=2 * layer.kind + layer.sharded if layer.kind >= 0 else -1)
 
 
 def _widened(problem: PlacementProblem, factor: int) -> bool:
-    graph, row = problem.graphs[-1], problem.extras[-1]
+    graph = problem.graphs[-1]
     if graph.width == 1 or graph.width * factor > problem.devices:
         return False
-    ties = {(extra.tied, layer.sharded) for layer, extra in zip(graph.layers, row, strict=True) if extra.tied}
+    ties = {(layer.tied, layer.sharded) for layer in graph.layers if layer.tied}
     if len(ties) > len({name for name, _ in ties}):  # a layer that is split and one that is not would share no size
         return False
-    extras = tuple(
-        _apart(_narrower(extra, factor) if layer.sharded else extra, layer.sharded)
-        for layer, extra in zip(graph.layers, row, strict=True)
-    )
-    return something_fits(replace(problem, graphs=(wider(graph, factor),), extras=(extras,)))
+    return something_fits(replace(problem, graphs=(wider(graph, factor),)))
 
 
-def shortage_of(problem: PlacementProblem, prices: Prices | None = None) -> Shortage:
+def shortage_of(problem: PlacementProblem, prices: NetworkPrices | None = None) -> Shortage:
     """The shortage of a problem for which there is no plan."""
     least = least_hbm(problem)
     plan = None if least is None else fastest_plan(replace(problem, hbm_bytes=least), prices)

@@ -11,6 +11,7 @@ from math import inf
 
 import numpy as np
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError, PhazeError
 from phaze.pipeline.family import Family
 from phaze.placement import bottleneck_solver, label_solver, stage_kernels
@@ -20,7 +21,6 @@ from phaze.placement.paces import depth_bound
 from phaze.placement.pipeline import fits, price
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import Width, prepared
-from phaze.placement.prices import Prices, RingPrices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shapes import WidthCase, cases_of
 from phaze.placement.structure import StageCut
@@ -50,14 +50,14 @@ def _quick_bound(problem: PlacementProblem, width: Width) -> float:
     return float(np.min((rounds - 1) * pace_s, initial=inf))
 
 
-def fastest_plan(problem: PlacementProblem, prices: Prices | None = None, below_s: float = inf) -> Plan | None:
+def fastest_plan(problem: PlacementProblem, prices: NetworkPrices | None = None, below_s: float = inf) -> Plan | None:
     """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
     fastest = fastest_at(problem, (problem.zero,), prices, below_s)
     return None if fastest is None else fastest[1]
 
 
 def fastest_at(
-    problem: PlacementProblem, zeros: Sequence[int], prices: Prices | None = None, below_s: float = inf
+    problem: PlacementProblem, zeros: Sequence[int], prices: NetworkPrices | None = None, below_s: float = inf
 ) -> tuple[PlacementProblem, Plan] | None:
     """The fastest plan over some stages of ZeRO, and the problem at its stage; None where there is none below
     ``below_s``. Of stages at which that plan takes as long the least."""
@@ -67,12 +67,12 @@ def fastest_at(
 class OpenPlacement:
     """A problem at some stages of ZeRO with what its bound and its solution share: widths, stage tables, paces."""
 
-    def __init__(self, problem: PlacementProblem, zeros: Sequence[int], prices: Prices | None = None) -> None:
+    def __init__(self, problem: PlacementProblem, zeros: Sequence[int], prices: NetworkPrices | None = None) -> None:
         self.problem, self.zeros = problem, zeros
-        self.prices = RingPrices(problem.cluster) if prices is None else prices
+        self.prices = NetworkPrices(problem.cluster) if prices is None else prices
         self._problems = [problem.at_zero(zero) for zero in needed_zeros(zeros)]
-        given = zip(problem.graphs, problem.extras, strict=True)
-        self._widths = [width for width in (prepared(problem, *one, self.prices) for one in given) if width.depth]
+        widths = (prepared(problem, graph, self.prices) for graph in problem.graphs)
+        self._widths = [width for width in widths if width.depth]
         self._many = sum(len(w.cut_sets.size) ** 2 / 2 for w in self._widths) > MANY_STAGES
         self._plain: label_solver.PlainPaces = {}
         self._cases: dict[int, list[WidthCase]] = {}
@@ -162,7 +162,7 @@ def _shape_of(found: BottleneckPlan) -> Shape:
     return Shape(found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name)
 
 
-def plan_of(problem: PlacementProblem, found: BottleneckPlan, prices: Prices) -> Plan:
+def plan_of(problem: PlacementProblem, found: BottleneckPlan, prices: NetworkPrices) -> Plan:
     """What was found as a plan, priced anew."""
     plan = price(problem, _shape_of(found), cuts_of(problem, found), prices)
     if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:

@@ -5,8 +5,9 @@ from typing import Any
 
 from phaze.evaluate.plan_set import choices_text
 from phaze.evaluate.restrictions import proof_words
-from phaze.report.plan_text import part_words, unit_of
+from phaze.report.plan_text import unit_of
 from phaze.report.sections import Cell, Meter, Notes, Number, Section, Table
+from phaze.report.step_time import part_words
 from phaze.search.plan_words import degree_words
 from phaze.units import show
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_document import Sheet
+from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.clocked import clocked
 from phaze.report.drawings import Bar, Bars
 from phaze.report.numbers import signed
@@ -32,7 +33,7 @@ def _parts(sheet: Sheet) -> list[tuple[str, str]]:
 def unit_rows(chip: Chip) -> list[tuple[str, str]]:
     """Cores, or clusters and the clock that they hold."""
     tensor, vector = chip.clusters, chip.vectors
-    if not chip.of_clusters:
+    if not states_clusters(chip):
         cores = f"{tensor.count} of {tensor.rows} x {tensor.columns}, {show(tensor.operand_bytes, 'B')} each"
         lanes = f"{vector.count} of {vector.lanes} lanes, {show(vector.register_bytes, 'B')} each"
         return [("tensor cores", cores), ("vector cores", lanes)]
@@ -55,7 +56,7 @@ def _stacks(chip: Chip) -> str:
 
 def _links(chip: Chip) -> str:
     rate = f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"
-    return f"{chip.links.count}, together {rate}" if not chip.of_clusters else rate
+    return f"{chip.links.count}, together {rate}" if not states_clusters(chip) else rate
 
 
 def _memory(size_bytes: int, bandwidth_bytes_per_s: float) -> str:
@@ -74,7 +75,7 @@ def _estimates(sheet: Sheet) -> list[tuple[str, str]]:
     if sheet.area_mm2 is not None and sheet.power_w is not None:
         area = _against(sheet.area_mm2, published.die_mm2, "mm2", published.die_is_upper_bound)
         power = _against(sheet.power_w, published.tdp_w, "W")
-        rows += [("area, estimate", area), ("power, estimate" if chip.of_clusters else "TDP, estimate", power)]
+        rows += [("area, estimate", area), ("power, estimate" if states_clusters(chip) else "TDP, estimate", power)]
     if sheet.obstacle is not None:
         rows.append(("manufacturing", sheet.obstacle))
     if sheet.ownership is not None:

@@ -8,6 +8,7 @@ from phaze.cost.estimate import Estimate
 from phaze.cost.layer import LayerEstimate
 from phaze.cost.mapping import Product, ProductCost
 from phaze.hardware.chip import Chip
+from phaze.hardware.chip_record import states_clusters
 from phaze.report.drawings import Bar, Bars
 from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import Unit, show
@@ -60,7 +61,7 @@ def _workers(cost: ProductCost, chip: Chip) -> int:
 
 def _worker_nouns(cost: ProductCost, chip: Chip) -> tuple[str, str]:
     """What makes a tile, in the singular and the plural."""
-    if not chip.of_clusters:
+    if not states_clusters(chip):
         return "core", "cores"
     alone = cost.workers == chip.clusters.count
     return ("cluster", "clusters") if alone else ("array", "arrays of the clusters")
@@ -93,9 +94,9 @@ def _mapping(product: Product, cost: ProductCost, chip: Chip) -> list[Section]:
             plural.split()[0],
             f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {workers} {plural}",
         ),
-        ("", f"{core.gm} x {core.gn} {'clusters' if chip.of_clusters else 'cores'} share what is read"),
+        ("", f"{core.gm} x {core.gn} {'clusters' if states_clusters(chip) else 'cores'} share what is read"),
         ("operand buffer", f"{slices}; {sums} in registers")
-        if chip.of_clusters
+        if states_clusters(chip)
         else ("core buffer", f"{sums}; {slices}"),
         ("array", f"{chip.clusters.rows} x {chip.clusters.columns}: {FLOWS[core.flow]}"),
     ]

@@ -10,7 +10,6 @@ from phaze.placement.plan import Plan, Stage
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Levers, Shortage
 from phaze.report.alternatives_sheet import alternatives_sections, what_if_sections
-from phaze.report.drawings import Bar, Bars
 from phaze.report.plan_text import (
     batch_text,
     constants_text,
@@ -22,27 +21,20 @@ from phaze.report.plan_text import (
     left_text,
     lever_rows,
     mfu_text,
-    part_words,
     rate_text,
     shared_text,
     training_rows,
     unit_of,
 )
-from phaze.report.sections import Cell, Figures, Meter, Notes, Section, Table
+from phaze.report.sections import Cell, Figures, Group, Meter, Notes, Section, Table
+from phaze.report.step_time import step_time
 from phaze.search.plan_words import degree_words
 from phaze.units import show
 
 MOST_STAGES = 16
 """Stages of a pipeline that fit a terminal; of a longer one those in the middle are left out."""
 FIT = "What would make it fit, each alone"
-
-
-def _time_bars(parts_s: Mapping[str, float], step_s: float) -> Bars:
-    rows = []
-    for name, part_s in parts_s.items():
-        share = part_s / step_s if step_s else 0.0
-        rows.append(Bar(part_words(name), part_s, show(part_s, "s"), f"{share:.1%}"))
-    return Bars(rows, "Where the time goes", scale=step_s)
+TIME = "Where the time goes"
 
 
 def _shown(count: int) -> list[int]:
@@ -132,7 +124,7 @@ def planned_sections(document: Mapping[str, Any], hbm_bytes: int) -> list[Sectio
     sections: list[Section] = [
         *([Notes(warnings)] if warnings else []),
         _figures(document),
-        _time_bars(document["breakdown"], document["batch_s"]),
+        Group(step_time(document), TIME),
         _stages(document, hbm_bytes),
         *missing_sections(document),
         *([Notes(notes)] if notes else []),
@@ -193,11 +185,11 @@ def _placed(path: str, problem: PlacementProblem, plan: Plan) -> list[Section]:
         ("devices", f"{used:,} of {problem.devices:,}"),
         ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a replica"),
     ]
-    parts_s = {name: part_s for name, part_s in asdict(plan.breakdown).items() if part_s > 0}
+    stated = {"batch_s": plan.batch_s, "breakdown": asdict(plan.breakdown)}
     return [
         Figures(rows, path),
         _placed_stages(plan.stages, problem.hbm_bytes),
-        _time_bars(parts_s, plan.batch_s),
+        Group(step_time(stated), TIME),
     ]
 
 

@@ -1,7 +1,6 @@
 """Figures of a plan in words, from its document: rows of a name and a text."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from phaze.evaluate.idle import idle_words
@@ -9,22 +8,6 @@ from phaze.evaluate.utilisation import WORDS
 from phaze.options.frameworks import FRAMEWORK_NAMES
 from phaze.search.plan_words import offload_words, precision_words, shared_words, state_words
 from phaze.units import digits, show, show_count
-
-# Parts of a step in the field's words, where their keys are others.
-PARTS: Mapping[str, str] = MappingProxyType(
-    {
-        "transfer": "pipeline send/recv",
-        "bubble": "pipeline bubble",
-        "synchronisation": "exposed DP communication",
-        "tied": "tied embeddings",
-    }
-)
-
-
-def part_words(key: str) -> str:
-    """A part of a step by its key in a document's breakdown."""
-    name = key.removesuffix("_s")
-    return PARTS.get(name, name.replace("_", " "))
 
 
 def shared_text(document: Mapping[str, Any]) -> str:

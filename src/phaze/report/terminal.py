@@ -137,7 +137,7 @@ def _bars(console: Console, section: Bars) -> None:
     remarks = max(len(row.remark) for row in rows)
     width = max(1, min(LONGEST_BAR, WIDEST - names - values - remarks - 6))
     for row in rows:
-        start = round(row.pieces[0].start / section.end * width) if row.pieces else 0
+        start = min(round(row.pieces[0].start / section.end * width), width - 1) if row.pieces else 0
         drawn = (" " * start + bar(row.length / section.end, width))[:width]
         console.out(f"  {row.name:<{names}} {drawn} {row.value:>{values}}  {row.remark:>{remarks}}".rstrip())
 

@@ -12,19 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.evaluate.layer_passes import run_layer
 from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, pass_schedule
+from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.evaluate.pass_schedule import name_of
-from phaze.evaluate.ruled_pass import RuledPass
 from phaze.evaluate.schedule_operators import Unit
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
+from phaze.graph.rewrites import run_layer
 from phaze.hardware.chip import Chip
 from phaze.pipeline.families import named_family
 from phaze.pipeline.family import Family
 from phaze.pipeline.replica import StageSeconds, events
+from phaze.report.step_time import Step
 from phaze.report.trace import lane_order, lanes
-from phaze.report.waterfall import Split, Step, account, plan_parts
+from phaze.report.waterfall import Split, account, plan_parts
 from phaze.schedule.problem import Schedule, ScheduledOperator, Slot
 from phaze.schedule.solve import Scheduler
 from phaze.schedule.solved import SolvedSchedules
@@ -186,7 +187,7 @@ def searched(
     return planned(model, *at, effort=effort)
 
 
-def _rows(one: RuledPass, operator: ScheduledOperator, unit: Unit, slot: Slot) -> Sequence[str]:
+def _rows(one: LoweredPass, operator: ScheduledOperator, unit: Unit, slot: Slot) -> Sequence[str]:
     """The rows that an operator is drawn on: single cores where a spread operator has the chip to itself, else kinds;
     what runs in pieces on its cores and on the network."""
     if one.rule.one_core and one.rule.alone:
@@ -246,7 +247,7 @@ def planned(
     """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` as of plan_parts."""
     split, steps = accounted(model, setting, plan, devices, batch, where, effort=effort)
     most = max(range(len(model.layers)), key=model.count)
-    fused = fuse_layer(run_layer(model.layers[most], setting.machine), setting.stack.fusion)
+    fused = fuse_layer(run_layer(model.layers[most], setting.stack, setting.precision), setting.stack.fusion)
     gantts = (
         _gantt("forward", fused.forward, setting, False, effort),
         _gantt("backward", fused.backward, setting, True, effort),

@@ -36,13 +36,15 @@ from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s,
 from phaze.cost.mapping import Product
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.flow import placed_layers
-from phaze.evaluate.layer_passes import run_layer
-from phaze.evaluate.layers import EXACT, LayerCost, SchedulingEffort, Setting, layer_costs, pass_cost
+from phaze.evaluate.layer_table import LayerTable
+from phaze.evaluate.layers import EXACT, SchedulingEffort, Setting, model_table, pass_cost
 from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model, OperatorGraph
+from phaze.graph.rewrites import run_layer
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.placement.settings import stack_rules
+from phaze.report.step_time import ENDS, RECOMPUTED, ROUNDING, Step
 
 Floats = NDArray[np.float64]
 
@@ -60,32 +62,6 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "gradient accumulation": "gradients of a microbatch added to those before it",
     }
 )
-ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "transfer_s": (
-            "exposed pipeline send/recv",
-            "the slowest stage waits for its neighbours' activations and gradients",
-        ),
-        "bubble_s": ("pipeline bubble", "stages that wait while the pipeline fills and drains"),
-        "synchronisation_s": (
-            "exposed DP communication",
-            "gradients summed over the replicas, as far as nothing overlaps it",
-        ),
-        "optimizer_s": ("optimizer step", "the step that updates the parameters"),
-        "tied_s": ("tied parameters", "gradients of parameters that several stages share"),
-    }
-)
-ROUNDING = 1e-12
-"""A row of rounding errors is no row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A part of the batch time; what it means in a few words."""
-
-    name: str
-    seconds: float
-    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +139,24 @@ def _pass_parts(
     return found
 
 
-def plan_parts(
-    model: Model, setting: Setting, effort: SchedulingEffort = EXACT
-) -> tuple[list[LayerParts], tuple[LayerCost, ...]]:
-    """The layers of a model in a setting, and their costs."""
+def plan_parts(model: Model, setting: Setting, effort: SchedulingEffort = EXACT) -> tuple[list[LayerParts], LayerTable]:
+    """The layers of a model in a setting, and their seconds."""
     products = Products(setting.chip, setting.constants, {})
     effort = effort if effort.known is not None else replace(effort, known={})
-    costs, found = layer_costs(model, setting, effort), []
+    table, parts = model_table(model, setting, effort), []
     every = stack_rules(setting.stack, setting.cluster).plain_layers
-    graph, extras = placed_layers(model, costs, precision=setting.precision)
-    own = {model.calls[placed.id].layer: extra for placed, extra in zip(graph.layers, extras, strict=True)}
-    for kind, (layer, cost) in enumerate(zip(model.layers, costs, strict=True)):
-        fused = fuse_layer(run_layer(layer, setting.machine), setting.stack.fusion)
+    graph = placed_layers(model, table, precision=setting.precision)
+    placed = {model.calls[layer.id].layer: layer for layer in graph.layers}
+    for kind, layer in enumerate(model.layers):
+        fused = fuse_layer(run_layer(layer, setting.stack, setting.precision), setting.stack.fusion)
         causes = _pass_parts(fused.forward, setting, products, False, effort)
         causes = causes + _pass_parts(fused.backward, setting, products, True, effort)
-        causes[_cause("gradient accumulation")] = cost.forward_s + cost.backward_s - causes.sum()
-        full_s = None if every else own[kind].full_s
-        again = {"selective": own[kind].selective_s, **{x.name: x.again_s for x in own[kind].more}}
-        found.append(LayerParts(causes, {**again, "full": cost.forward_s if full_s is None else full_s}))
-    return found, costs
+        forward_s, backward_s = placed[kind].forward_s, placed[kind].backward_s
+        causes[_cause("gradient accumulation")] = forward_s + backward_s - causes.sum()
+        full_s = None if every else placed[kind].full_s
+        again = {"selective": placed[kind].selective_s, **{x.name: x.again_s for x in placed[kind].more}}
+        parts.append(LayerParts(causes, {**again, "full": forward_s if full_s is None else full_s}))
+    return parts, table
 
 
 def _again(stage: Mapping[str, Any], layers: Sequence[LayerParts]) -> float:
@@ -210,7 +185,7 @@ def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequenc
         Step(
             "activation recomputation",
             float(split.rounds * (mean @ again)),
-            "forward passes run a second time in the backward pass",
+            RECOMPUTED,
         )
     )
     imbalance = float(split.rounds * (times[slowest] - mean @ times))

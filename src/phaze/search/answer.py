@@ -27,8 +27,8 @@ class BestDesign:
 def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, near: float) -> ModelRun | None:
     """The best configuration of a model with that memory, among those that may have a value of ``near``; the first of
     equals."""
-    at = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
-    bounds = state.values(model, np.array([opened.chip]))[:, at, 0]
+    memory = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
+    bounds = state.values(model, np.array([opened.chip]))[:, memory, 0]
     rates, best, task = state.rates.at(hbm, opened.chip), None, opened.tasks[model]
     for configuration in np.argsort(bounds, kind="stable").tolist():
         if bounds[configuration] > near or (best is not None and bounds[configuration] >= best.value):
@@ -37,33 +37,33 @@ def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, nea
         below_s = float(rates.last_s(near, floor_j)) * (1 + BARELY) if near < float("inf") else near
         if opened.too_slow(model, configuration, hbm, below_s):
             continue
-        found = opened.price(model, configuration, hbm, below_s)
-        value = float(rates.value(np.asarray(found.batch_s), found.dynamic_j))
+        priced = opened.price(model, configuration, hbm, below_s)
+        value = float(rates.value(np.asarray(priced.batch_s), priced.dynamic_j))
         if value < (float("inf") if best is None else best.value):
-            best = ModelRun(configuration, found.batch_s, found.dynamic_j, value, float(bounds[configuration]))
+            best = ModelRun(configuration, priced.batch_s, priced.dynamic_j, value, float(bounds[configuration]))
     return best
 
 
 def _with_memory(state: SearchState, opened: ChipEvaluation, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
     """The models' best configurations with that memory, if their score is as good, or None."""
     ran = []
-    for model, own in enumerate(found.ran):
-        near = float("inf") if len(found.ran) > 1 else own.value * (1 + TIE)
+    for model, evaluated in enumerate(found.ran):
+        near = float("inf") if len(found.ran) > 1 else evaluated.value * (1 + TIE)
         best = _least(state, opened, model, hbm, near)
         if best is None:
             return None
         ran.append(best)
-    score = float(state.scale.score(np.array([one.value for one in ran])))
+    score = float(state.scale.score(np.array([run.value for run in ran])))
     return tuple(ran) if score <= found.score * (1 + TIE) else None
 
 
 def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps the score, and the configurations with it."""
-    opened = state.open(found.chip)  # what its layers take hangs on no memory
+    pricing = state.open(found.chip)  # what its layers take hangs on no memory
     for hbm in range(found.hbm):
         if not state.rates.rate[hbm, found.chip] < float("inf"):  # a memory that the chip may not have
             continue
-        ran = _with_memory(state, opened, found, hbm)
+        ran = _with_memory(state, pricing, found, hbm)
         if ran is not None:
             return hbm, ran
     return found.hbm, found.ran
@@ -71,14 +71,14 @@ def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...
 
 def best_of(state: SearchState) -> BestDesign | None:
     """The best chip, or None when nothing is feasible."""
-    there = [found for found in state.evaluated.values() if found.ran]
+    there = [evaluated for evaluated in state.evaluated.values() if evaluated.ran]
     if not there:
         return None
-    least = min(found.score for found in there)
+    least = min(evaluated.score for evaluated in there)
     area = state.opened.area_mm2
-    tied = [found for found in there if found.score <= least * (1 + TIE)]
-    smallest = min(area[found.chip] for found in tied)
-    tied = [found for found in tied if area[found.chip] == smallest]
-    leaner = [(*lean(state, found), found) for found in tied]
-    hbm, ran, found = min(leaner, key=lambda one: (one[0], one[2].chip))
-    return BestDesign(found.chip, hbm, found.score, ran)
+    tied = [evaluated for evaluated in there if evaluated.score <= least * (1 + TIE)]
+    smallest = min(area[evaluated.chip] for evaluated in tied)
+    tied = [evaluated for evaluated in tied if area[evaluated.chip] == smallest]
+    leaner = [(*lean(state, evaluated), evaluated) for evaluated in tied]
+    hbm, ran, evaluated = min(leaner, key=lambda one: (one[0], one[2].chip))
+    return BestDesign(evaluated.chip, hbm, evaluated.score, ran)

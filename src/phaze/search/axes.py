@@ -4,8 +4,7 @@ A range is ``{from, to, times}`` (each value the one before, times a factor) or 
 have units: ``{from = "1 MiB", to = "128 MiB", times = 2}``.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ Whole = Annotated[int, Field(gt=0, le=2**24)]
 # An axis of more values is a slip of the pen; a study of them would be out of reach.
 MOST_POINTS = 100_000
 T = TypeVar("T", int, float)
+Floats = NDArray[np.float64]
 
 
 class Range(Document, Generic[T]):
@@ -111,13 +111,37 @@ class ClusterAxesTable(Document):
     links: Annotated[list[BytesPerSecond], Field(min_length=1, max_length=1000)]
 
 
-def whole_points(axis: RangeTable | BytesRange | Sequence[int]) -> NDArray[np.int64]:
-    """The distinct whole values of an axis, ascending."""
-    points = axis.points() if isinstance(axis, Range) else axis
-    return np.array(sorted(set(points)), dtype=np.int64)
+class AxisField(NamedTuple):
+    """A field of chips that may be an axis: what a file calls it, the field, and whether it is stated in whole numbers.
+
+    A field is a column of :class:`phaze.hardware.columns.ChipColumns`, or ``array_bytes``, the operand buffer of one
+    array."""
+
+    name: str
+    field: str
+    whole: bool = False
 
 
-def real_points(axis: RateRange | ClockRange | Sequence[float]) -> NDArray[np.float64]:
-    """The distinct real values of an axis, ascending."""
-    points = axis.points() if isinstance(axis, Range) else axis
-    return np.array(sorted(set(points)), dtype=np.float64)
+class CoreBuffers(Document):
+    """The rule for core buffers: max(least, bytes_per_unit * units)."""
+
+    least: Bytes
+    bytes_per_unit: Positive
+
+    def over(self, units: Floats) -> Floats:
+        """The buffers of so many units."""
+        return np.floor(np.maximum(self.least, self.bytes_per_unit * units))
+
+
+def constant(value: float, count: int) -> Floats:
+    """One value for all chips takes no memory."""
+    return np.broadcast_to(np.float64(value), count)
+
+
+def ports_over(widths: Floats, clusters: Floats) -> Floats:
+    """The port of every width and number of clusters: the least power of two at least width / N."""
+    # A power of two is exact in both forms: doubling while below the share, as port_of does.
+    port = np.ones(len(widths))
+    while (narrow := port < widths / clusters).any():
+        port = np.where(narrow, port * 2.0, port)
+    return port

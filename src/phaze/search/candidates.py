@@ -65,7 +65,7 @@ def with_constants(chip: Chip, owner: Chip) -> Chip:
     """The chip with another one's measured constants, and what software leaves of its rate as on that one; a clock that
     was measured is of its own chip alone."""
     plain = without_measurements(chip)
-    return replace(plain, calibration=owner.calibration, software_of=owner.technology if chip.of_clusters else None)
+    return replace(plain, calibration=owner.calibration, software_of=None if chip.lumped_share else owner.technology)
 
 
 def _band(basis: Trusted, task: ModelTask) -> float:

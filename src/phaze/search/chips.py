@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet, cores_of
+from phaze.cost.chip_set import ChipSet
 from phaze.cost.parts import tensor_parts, vector_parts
-from phaze.cost.products import core_sides
 from phaze.hardware.area import areas_of
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.chip import Chip
@@ -21,14 +20,13 @@ from phaze.hardware.columns import ChipColumns, Flags, Floats
 from phaze.hardware.converted import changed_chip
 from phaze.hardware.manufacturing import manufacturing_kgco2e
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.power import power_at
+from phaze.hardware.power import idle_power
 from phaze.search.factors import AS_THEY_ARE, Factors
 from phaze.search.feasibility import (
     NOTHING_LEFT_OUT,
     WITHIN,
     Need,
     area_budget,
-    clock_powers,
     clocks_of,
     design_watts,
     die_areas,
@@ -44,7 +42,7 @@ from phaze.search.space import Described, Space
 
 @dataclass(frozen=True, slots=True)
 class SpaceChips:
-    """Chips of a space and the clocks they run at; ``factors`` make chips of clusters other than the model has them.
+    """Chips of a space and the clocks they run at; ``factors`` make them other than the model has them.
 
     ``left_out``: combinations that each rule leaves out. Of a space that is looked at in boxes only some chips:
     ``numbers`` are those of their combinations, ascending, and there are so many ``others``.
@@ -72,7 +70,7 @@ class SpaceChips:
 
     @property
     def hbm_bytes(self) -> NDArray[np.int64]:
-        """The memory of every chip of clusters."""
+        """The memory of every chip, where each has its own."""
         return self.chips.stacks.astype(np.int64) * self.space.stack_bytes
 
     @property
@@ -121,31 +119,27 @@ class SpaceChips:
 
     def scaled(self, by: Factors) -> "SpaceChips":
         """The same chips with constants times factors; areas and what is in the space stay."""
-        if self.space.of_clusters or by == AS_THEY_ARE:
-            return replace(self, factors=by)
-        chips, clock = self.chips, self.chips.clock_hz * by.clock
-        faster = replace(
-            chips,
-            clock_hz=clock,
-            operand_bytes_per_s=(2 * chips.rows + 6 * chips.columns) * clock,
-            register_bytes_per_s=6 * chips.lanes * clock,
-            hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm,
-            global_bytes_per_s=chips.global_bytes_per_s * by.shared,
-            link_bytes_per_s=chips.link_bytes_per_s * by.links,
-        )
-        return replace(self, chips=faster, held_hz=clock)
+        return replace(self, factors=by)
+
+    @property
+    def _rated(self) -> float:
+        """What the rated clock is multiplied by: with it the bandwidth of the global buffer stays."""
+        return 1.0 if self.space.base.power_sets_clock else self.factors.clock
 
     def arrays(self) -> ChipSet:
         """Every chip as a set for costs."""
-        chips, by = self.chips, self.factors
-        if not self.space.of_clusters:
-            return cores_of(chips)
-        inside = areas_of(chips, self.space.technology).clusters / chips.built
-        columns = replace(chips, hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm, width=chips.width * by.shared)
-        return ChipSet(columns, self.held_hz * by.clock, self.area_mm2, inside, of_clusters=True)
+        chips, by, technology = self.chips, self.factors, self.space.technology
+        columns = replace(
+            chips,
+            clock_hz=chips.clock_hz * self._rated,
+            hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm,
+            width=chips.width * (by.shared / self._rated),
+        )
+        inside = areas_of(chips, technology).clusters / chips.built if technology.wire_j else self.area_mm2
+        return ChipSet(columns, self.held_hz * by.clock, self.area_mm2, inside)
 
     def chip(self, index: int, hbm_bytes: int = 0) -> Chip:
-        """One chip of the space: of clusters with its own memory whatever is asked, of cores with that much HBM."""
+        """One chip of the space, with its own memory or that much HBM."""
         space, chips, number, by = self.space, self.chips, self.number(index), self.factors
         chip = at_held_clock(space.chip_at(chips, index, number, hbm_bytes))
         if by == AS_THEY_ARE:
@@ -154,7 +148,7 @@ class SpaceChips:
         return changed_chip(
             chip,
             hbm_bytes_per_s=chip.hbm.bandwidth_bytes_per_s * by.hbm,
-            global_bytes_per_s=float(chips.width[index]) * by.shared * clock,
+            global_bytes_per_s=float(chips.width[index]) * (by.shared / self._rated) * clock,
             link_bytes_per_s=chip.links.bandwidth_bytes_per_s * by.links,
             clock_hz=clock,
         )
@@ -169,7 +163,7 @@ class SpaceChips:
 
     def allowed(self, hbm_bytes: int) -> Flags:
         """Chips that may have that memory: it is their own, or with it they are within the space's price."""
-        if self.space.of_clusters:
+        if self.space.memories is not None:
             return np.asarray(self.hbm_bytes == hbm_bytes)
         most = self.space.keep.most_usd
         within = np.ones(len(self), np.bool_)
@@ -177,15 +171,11 @@ class SpaceChips:
 
     def static_w(self) -> Floats:
         """Watts that every chip draws whatever runs."""
-        if self.space.of_clusters:
-            return clock_powers(self.space, self.chips).idle_w
-        return self.space.technology.energy.static_w_per_mm2 * self.area_mm2
+        return idle_power(self.chips, self.space.technology, self.area_mm2)
 
     def design_w(self) -> Floats:
-        """The design power of every chip, of clusters at the clock that it holds."""
-        if not self.space.of_clusters:
-            return design_watts(self.space, self.chips, self.area_mm2)
-        return power_at(clock_powers(self.space, self.chips), self.space.technology, self.held_hz)
+        """The design power of every chip."""
+        return design_watts(self.space, self.chips, self.area_mm2, self.held_hz)
 
     def making_usd(self, hbm_bytes: int) -> Floats:
         """What making every chip takes, with its own memory or that one."""
@@ -193,24 +183,17 @@ class SpaceChips:
 
     def making_kgco2e(self, hbm_bytes: int) -> Floats:
         """The same in carbon."""
-        terms, fab = load_terms(), self.space.technology.fab
-        if not self.space.of_clusters:
-            dies = self.space.base.built.dies
-            return manufacturing_kgco2e(self.area_mm2 / dies, dies, float(hbm_bytes), fab, terms)
-        return manufacturing_kgco2e(self.die_mm2, 1, self.hbm_bytes.astype(np.float64), fab, terms)
+        fab, dies = self.space.technology.fab, self.space.base.built.dies
+        memory = float(hbm_bytes) if self.space.memories is None else self.hbm_bytes.astype(np.float64)
+        return manufacturing_kgco2e(self.die_mm2 / dies, dies, memory, fab, load_terms())
 
     def tensor_parts(self) -> int:
-        """Different tensor parts; of clusters each has one front of mappings for a product."""
-        chips = self.chips
-        if self.space.of_clusters:
-            return len(core_sides(tensor_parts(self.arrays(), IDEAL)[0])[0])
-        return _distinct(chips.clusters, chips.rows, chips.columns, chips.global_bytes)
+        """Different tensor parts."""
+        return len(tensor_parts(self.arrays(), IDEAL)[0])
 
     def vector_parts(self) -> int:
-        """Different vector parts; of clusters the clock held is among what they differ in."""
-        if self.space.of_clusters:
-            return len(vector_parts(self.arrays(), IDEAL)[0])
-        return _distinct(self.chips.vectors, self.chips.lanes, self.chips.global_bytes)
+        """Different vector parts; the clock held is among what they differ in."""
+        return len(vector_parts(self.arrays(), IDEAL)[0])
 
     def fields(self) -> dict[str, NDArray[Any]]:
         """What every chip has of each field that may be an axis."""
@@ -223,7 +206,8 @@ class SpaceChips:
 
     def identity(self, index: int) -> tuple[float, ...]:
         """What names a chip whatever its constants are."""
-        return self.space.identity(self.chips.taken(np.array([index])))
+        fields = self.space.fields_of(self.chips.taken(np.array([index])))
+        return tuple(float(values[0]) for values in fields.values())
 
     def columns(self) -> list[NDArray[Any]]:
         """All that tells its chips apart, 8 bytes a value; the clock held depends on the power limit too."""
@@ -238,10 +222,6 @@ class SpaceChips:
     def frame(self) -> dict[str, NDArray[Any]]:
         """What its chips are made of, as columns of a table; ``clock_hz`` is the clock held."""
         return self.space.frame_of(self.chips, self.area_mm2, self.held_hz)
-
-
-def _distinct(*columns: Floats) -> int:
-    return len(np.unique(np.stack(columns), axis=1).T) if len(columns[0]) else 0
 
 
 def as_chips(space: Space, chips: ChipColumns) -> SpaceChips:

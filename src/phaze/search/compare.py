@@ -19,6 +19,7 @@ from phaze.schedule.solve import Known
 from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors
 from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
+from phaze.search.rates import chip_rates
 from phaze.search.reference import Choose, Offer, OpenLayers, best_offer, energy_table
 from phaze.search.task import Configuration, ModelTask, SearchJob, tasks_for
 
@@ -90,11 +91,11 @@ def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Spl
 def _floor_s(task: ModelTask, chip: Chip, timed: bool, graph: int) -> float:
     """What no batch of a graph undercuts on a chip by the loads of its parts; 0 where they say nothing, or where time
     alone does not count."""
-    own, constants, chips = task.graphs[graph], task.training.setting(chip).constants, chip_set([chip])
-    if not timed or chips.of_clusters or not counts_parts(own, chips):
+    rank_graph, constants, chips = task.graphs[graph], task.training.setting(chip).constants, chip_set([chip])
+    if not timed or not counts_parts(rank_graph):
         return 0.0
-    works = [work for layer in own.layers for one in layer.passes for work in one.works]
-    return float(part_floors(task, own, PartLoads(cost_table(works, chips, constants), chips))[0])
+    works = [work for layer in rank_graph.layers for layer_pass in layer.passes for work in layer_pass.works]
+    return float(part_floors(task, rank_graph, PartLoads(cost_table(works, chips, constants), chips))[0])
 
 
 def best_offers(
@@ -108,8 +109,9 @@ def best_offers(
     """For each kind of placement the plan of a model with the least value on a chip; ``parts`` keeps schedules."""
     layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, parts)
     floor_s = partial(_floor_s, task, chip, layers.table is None)
+    rates = chip_rates(objective, chip, task.training.devices)
     chosen = {kind: partial(_choose, task, kind=kind, split=split) for kind in kinds}
-    return {kind: best_offer(task, chip, objective, layers, choose, floor_s) for kind, choose in chosen.items()}
+    return {kind: best_offer(layers, rates, chip.hbm.size_bytes, choose, floor_s) for kind, choose in chosen.items()}
 
 
 def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | None, base: float | None) -> ComparisonRow:
@@ -149,7 +151,7 @@ def given_offer(task: ModelTask, chip: Chip, plan: GivenPlan, objective: Objecti
             return False
         return lambda problem, prices: even_plan(problem, graph.model, plan.pipeline, prices)
 
-    return best_offer(task, chip, objective, layers, choose)
+    return best_offer(layers, chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes, choose)
 
 
 def _given_rows(
@@ -161,8 +163,8 @@ def _given_rows(
 ) -> list[ComparisonRow]:
     """The rows of given plans of one model; ``base``: the baseline's best throughput."""
     return [
-        _row(task, one, GIVEN, given_offer(task, one.chip, plan, objective), base)
-        for task, one, plan in zip(tasks, candidates, plans, strict=True)
+        _row(task, candidate, GIVEN, given_offer(task, candidate.chip, plan, objective), base)
+        for task, candidate, plan in zip(tasks, candidates, plans, strict=True)
         if plan is not None and plan.model == task.name
     ]
 
@@ -176,21 +178,22 @@ def compare(
     """Every model on every chip, each as a search prices it; the first chip is the baseline. ``plans``: one that is
     given for each of the candidates, or none."""
     rows: list[ComparisonRow] = []
-    tasks = [tasks_for(job, one.chip, one.own_links) for one in candidates]
+    tasks = [tasks_for(job, candidate.chip, candidate.own_links) for candidate in candidates]
     for model, task in enumerate(job.models):
         kinds, split = KINDS if task.name in experts else KINDS[1:], experts.get(task.name)
-        own = [mine[model] for mine in tasks]
-        found = [
-            best_offers(mine, one.chip, kinds, split, job.objective) for mine, one in zip(own, candidates, strict=True)
+        tasks_of_model = [mine[model] for mine in tasks]
+        offers_by_chip = [
+            best_offers(mine, candidate.chip, kinds, split, job.objective)
+            for mine, candidate in zip(tasks_of_model, candidates, strict=True)
         ]
         for kind in kinds:
-            first = found[0][kind]
+            first = offers_by_chip[0][kind]
             base = None if first is None else task.training.batch / first.plan.batch_s
             rows += [
-                _row(mine, one, kind, offers[kind], base)
-                for mine, one, offers in zip(own, candidates, found, strict=True)
+                _row(mine, candidate, kind, offers[kind], base)
+                for mine, candidate, offers in zip(tasks_of_model, candidates, offers_by_chip, strict=True)
             ]
-        rows += _given_rows(own, candidates, plans or [None] * len(candidates), job.objective, base)
+        rows += _given_rows(tasks_of_model, candidates, plans or [None] * len(candidates), job.objective, base)
     return rows
 
 

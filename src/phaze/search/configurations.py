@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.ruled_pass import WorkTimes
+from phaze.evaluate.lowered_pass import WorkTimes
 from phaze.hardware.chip import Chip
 from phaze.hardware.technology import Technology
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.schedule.problem import Schedule
 from phaze.search.energy import OperatorJoules, operator_joules
-from phaze.search.evaluation import ScheduleMemo
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.reference import ReferenceLayers, layers_on, placed_on
 from phaze.search.state import SearchState
 from phaze.search.task import Configuration, ModelTask
@@ -52,17 +52,17 @@ class ChipConfigurations:
     def plan(self, configuration: Configuration, hbm_bytes: int) -> ConfigurationPlan | None:
         """The fastest plan of a configuration with that memory, or None when nothing fits."""
         if configuration.graph not in self.layers:
-            known = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
+            schedules = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
             graph, costs = configuration.graph, self.works.get(configuration.graph)
             operators = self.joules.get(graph)
-            layers = layers_on(self.task, graph, self.chip, self.table, known, costs=costs, operators=operators)
+            layers = layers_on(self.task, graph, self.chip, self.table, schedules, costs=costs, operators=operators)
             self.layers[graph] = layers
         layers = self.layers[configuration.graph]
         placed = placed_on(self.task, configuration, layers, hbm_bytes, self.table)
         if placed.plan is None:
             return None
         require_true(placed.problem, document_of(placed.plan), self.task.prices)
-        solved = tuple(one for one in layers.exact.schedules if one is not None)
+        solved = tuple(schedule for schedule in layers.exact.schedules if schedule is not None)
         whole = solved if len(solved) == len(layers.exact.schedules) else None
         return ConfigurationPlan(placed.plan, placed.problem.zero, placed.dynamic_j, whole)
 
@@ -88,18 +88,18 @@ class SharedJoules:
 
     def of(self, model: int, graph: int, chip: int) -> OperatorJoules | None:
         """Those of a graph of a model on one of the chips."""
-        at, task, energy = (
+        column, task, energy = (
             int(np.searchsorted(self.chips, chip)),
             self.state.job.models[model],
             self.state.opened.space.technology,
         )
-        if at == len(self.chips) or self.chips[at] != chip:
+        if column == len(self.chips) or self.chips[column] != chip:
             return None
         if (model, graph) not in self.known:
             arrays = self.state.arrays.taken(self.chips)
-            own, constants = task.graphs[graph], task.training.constants
-            self.known[model, graph] = operator_joules(own, arrays, constants, energy)
-        return self.known[model, graph].of_chip(at)
+            rank_graph, constants = task.graphs[graph], task.training.constants
+            self.known[model, graph] = operator_joules(rank_graph, arrays, constants, energy)
+        return self.known[model, graph].of_chip(column)
 
 
 def plan_found(
@@ -108,13 +108,15 @@ def plan_found(
     """The plan of a configuration on a chip of a search, its joules counted; schedules that were found are not solved
     again."""
     task, value = state.networks.tasks_of(chip)[model], state.opened.chip(chip, state.job.hbm_bytes[hbm])
-    known = (state.known, b"%d %d" % (state.networks.of[chip], model))
+    schedules = (state.known, b"%d %d" % (state.networks.of[chip], model))
     works, chosen = works_known(state, chip, model, value), task.configurations[configuration]
     # Joules of works are those of all chips where the chip has no constants of its own.
     shared = joules.of(model, chosen.graph, chip) if joules is not None and chosen.graph in works else None
-    own = {} if shared is None else {chosen.graph: shared}
-    opened = ChipConfigurations(task, value, state.opened.space.technology, known, works=works, joules=own)
-    return opened.plan(chosen, value.hbm.size_bytes)
+    joules_by_graph = {} if shared is None else {chosen.graph: shared}
+    configurations = ChipConfigurations(
+        task, value, state.opened.space.technology, schedules, works=works, joules=joules_by_graph
+    )
+    return configurations.plan(chosen, value.hbm.size_bytes)
 
 
 def works_known(state: SearchState, number: int, model: int, chip: Chip) -> dict[int, WorkTimes]:
@@ -123,4 +125,6 @@ def works_known(state: SearchState, number: int, model: int, chip: Chip) -> dict
     job = state.job.models[model].training
     if job.setting(chip).constants != job.constants:
         return {}
-    return {graph: own for (of, graph, at), own in state.known.works.items() if (of, at) == (model, number)}
+    return {
+        graph: works for (of, graph, position), works in state.known.works.items() if (of, position) == (model, number)
+    }

@@ -4,7 +4,7 @@ Bounds are worked out a graph, a way or a chunk of chips at a time. Opening a ch
 so where there is a deadline, engines open chips in processes that can be ended, and a chip that was not done stays
 open with its bound. What was done is the same as without a deadline, so a search that goes on later gives the same
 bytes. The clock runs from the start of a command; whatever the limit, there is a design at its end, by list schedules
-if need be (:mod:`phaze.search.first_design`).
+if need be (:mod:`phaze.search.initial_incumbent`).
 """
 
 import multiprocessing

@@ -34,12 +34,13 @@ from phaze.cost.energy import Energies, energies
 from phaze.cost.table import Column, CostTable, cost_table, cost_works
 from phaze.cost.work import Work
 from phaze.evaluate.layer_table import CHUNK
-from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
+from phaze.placement.layers import PlacedLayer
 from phaze.placement.plan import Plan
 from phaze.placement.prepared_width import wraparound_bytes
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.problem import PlacementProblem
 from phaze.schedule.problem import Schedule
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask
@@ -84,33 +85,33 @@ class OperatorJoules:
             if isinstance(costs, CostTable):
                 row, fused = costs.rows[place], self.paired and work.core == "both"
                 costs = (costs.paired if fused else costs.all_cores) if spread else costs.one_core
-            found = energies(costs, row, self.chips, self.table)
-            self.known[work, spread] = np.stack([getattr(found, name) for name in COMPONENTS])
+            components = energies(costs, row, self.chips, self.table)
+            self.known[work, spread] = np.stack([getattr(components, name) for name in COMPONENTS])
         every = self.known[work, spread]
         return every if self.column is None else every[:, self.column : self.column + 1]
 
 
 def operator_joules(graph: RankGraph, chips: ChipSet, constants: Constants, table: Technology) -> OperatorJoules:
     """The operators of a graph on some chips, none computed yet."""
-    works = [work for layer in graph.layers for one in layer.passes for work in one.works]
+    works = [work for layer in graph.layers for layer_pass in layer.passes for work in layer_pass.works]
     rule = graph.layers[0].rule
     costs = cost_table(works, chips, constants) if rule.one_core else cost_works(works, chips, constants)
     return OperatorJoules(chips, table, costs, rule.paired, {})
 
 
-def _pass_joules(one: RuledPass, operators: OperatorJoules, first: int, spread: Spread) -> Floats:
+def _pass_joules(one: LoweredPass, operators: OperatorJoules, first: int, spread: Spread) -> Floats:
     """Joules of a pass on one device as its schedule runs it, [components, chips]."""
     total = np.zeros((len(COMPONENTS), operators.width))
-    for at, unit in enumerate(one.units):
+    for index, unit in enumerate(one.units):
         for place in unit.places:
             work = one.works[place]
             if work.core not in ("none", "network"):
-                total += operators.joules(first + place, work, not spread or bool(spread[at]))
+                total += operators.joules(first + place, work, not spread or bool(spread[index]))
     total[LINKS] += one.sent_bytes * operators.table.sent_j_per_byte
     return total
 
 
-def _pass_floor(one: RuledPass, operators: OperatorJoules, first: int) -> Floats:
+def _pass_floor(one: LoweredPass, operators: OperatorJoules, first: int) -> Floats:
     """The least joules of a pass on every chip, each operator in its thriftier way."""
     total = np.full(len(operators.chips), one.sent_bytes * operators.table.sent_j_per_byte)
     for place, work in enumerate(one.works):
@@ -122,17 +123,15 @@ def _pass_floor(one: RuledPass, operators: OperatorJoules, first: int) -> Floats
 
 @dataclass(frozen=True, slots=True)
 class LayerJoules:
-    """Joules of one layer on one device, [components, chips]: both passes, and what each mode recomputes."""
+    """Joules of one layer on one device, [components, chips]: of both passes, and of what each mode recomputes."""
 
-    forward_j: Floats
-    backward_j: Floats
+    passes_j: Floats
     again_j: Mapping[str, Floats]
 
     def of(self, mode: str) -> Floats:
         """A microbatch with that mode."""
         again = self.again_j.get(mode)
-        both = self.forward_j + self.backward_j
-        return both if again is None else both + again
+        return self.passes_j if again is None else self.passes_j + again
 
 
 def layer_joules(
@@ -146,66 +145,64 @@ def layer_joules(
     """The layers of a graph on some chips; ``spreads`` by pass, in the order of layers and passes; ``known``: joules of
     its operators there, where others need them too."""
     operators = operator_joules(graph, chips, constants, table) if known is None else known
-    first, found, at = 0, list[LayerJoules](), 0
+    first, layers, scheduled = 0, list[LayerJoules](), 0
     for layer in graph.layers:
-        own = []
-        for one in layer.passes:
-            own.append(_pass_joules(one, operators, first, spreads[at] if one.works else b""))
-            first, at = first + len(one.works), at + bool(one.works)
-        own[1][HBM] += layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
-        again, place = {"selective": own[2], "full": own[3] if layer.full is not None else own[0]}, 3
-        place += layer.full is not None
-        for mode in layer.more:
-            again[mode.name] = mode.part * again["full"] if mode.rerun is None else own[place]
-            place += mode.rerun is not None
-        found.append(LayerJoules(own[0], own[1], again))
-    return tuple(found)
+        passes_j = []
+        for layer_pass in layer.passes:
+            passes_j.append(_pass_joules(layer_pass, operators, first, spreads[scheduled] if layer_pass.works else b""))
+            first, scheduled = first + len(layer_pass.works), scheduled + bool(layer_pass.works)
+        passes_j[1][HBM] += layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
+        (_, *between, full), left = layer.modes, iter(passes_j[2:])
+        again = {"selective": next(left)}
+        again["full"] = passes_j[0] if full.rerun is None else next(left)
+        for mode in between:
+            again[mode.name] = mode.part * again["full"] if mode.rerun is None else next(left)
+        layers.append(LayerJoules(passes_j[0] + passes_j[1], again))
+    return tuple(layers)
 
 
 def layer_floors(graph: RankGraph, chips: ChipSet, constants: Constants, table: Technology) -> Floats:
     """The least joules of both passes of every layer on one device, [layers, chips], a chunk of chips at a time."""
-    found = np.empty((len(graph.layers), len(chips)))
+    least_j = np.empty((len(graph.layers), len(chips)))
     for start in range(0, len(chips), CHUNK):
         index = np.arange(start, min(start + CHUNK, len(chips)))
         some = chips if len(index) == len(chips) else chips.taken(index)
         operators, first = operator_joules(graph, some, constants, table), 0
         for kind, layer in enumerate(graph.layers):
-            found[kind, index] = layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
-            for one in layer.passes:
-                if one is layer.forward or one is layer.backward:
-                    found[kind, index] += _pass_floor(one, operators, first)
-                first += len(one.works)
-    return found
+            least_j[kind, index] = layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
+            for layer_pass in layer.passes:
+                if layer_pass is layer.forward or layer_pass is layer.backward:
+                    least_j[kind, index] += _pass_floor(layer_pass, operators, first)
+                first += len(layer_pass.works)
+    return least_j
 
 
 def _tied_bytes(problem: PlacementProblem, plan: Plan, stage_of: dict[int, int]) -> float:
-    graph, extras = problem.graph(plan.tensor)
+    layers = problem.graph(plan.tensor).layers
     total = 0.0
-    for name in sorted({extra.tied for extra in extras if extra.tied is not None}):
-        held = [(stage_of[la.id], e.tied_bytes) for la, e in zip(graph.layers, extras, strict=True) if e.tied == name]
-        if len({stage for stage, _ in held}) > 1:
-            total += plan.tensor * plan.data * 2 * (len(held) - 1) * held[0][1]
+    for name in sorted({layer.tied for layer in layers if layer.tied is not None}):
+        holders = [layer for layer in layers if layer.tied == name]
+        if len({stage_of[layer.id] for layer in holders}) > 1:
+            total += plan.tensor * plan.data * 2 * (len(holders) - 1) * holders[0].tied_bytes
     return total
 
 
 def _stage_parameters(problem: PlacementProblem, plan: Plan) -> list[float]:
     """Parameter bytes of every stage, tied ones once."""
-    graph, extras = problem.graph(plan.tensor)
-    own = {la.id: (la.parameter_bytes, e) for la, e in zip(graph.layers, extras, strict=True)}
-    found = []
+    layers = {layer.id: layer for layer in problem.graph(plan.tensor).layers}
+    totals = []
     for stage in plan.stages:
         total, seen = 0.0, set[str]()
-        for place in stage.layers:
-            size, extra = own[place]
-            total += size - (extra.tied_bytes if extra.tied in seen else 0.0)
-            seen |= {extra.tied} if extra.tied is not None else set()
-        found.append(total)
-    return found
+        for layer in (layers[place] for place in stage.layers):
+            total += layer.parameter_bytes - (layer.tied_bytes if layer.tied in seen else 0.0)
+            seen |= {layer.tied} if layer.tied is not None else set()
+        totals.append(total)
+    return totals
 
 
 def _sent_bytes(problem: PlacementProblem, plan: Plan, weights: Sequence[float], stage_of: dict[int, int]) -> float:
     """Bytes that all devices send in a batch beside the collectives of layers."""
-    graph, extras = problem.graph(plan.tensor)
+    graph = problem.graph(plan.tensor)
     ends = [(stage_of[graph.layers[e.tail].id], stage_of[graph.layers[e.head].id], e.size_bytes) for e in graph.edges]
     if problem.rules.stage == "icml24":
         carried = sum(size * plan.stages[head].devices for tail, head, size in ends if tail != head)
@@ -213,31 +210,33 @@ def _sent_bytes(problem: PlacementProblem, plan: Plan, weights: Sequence[float],
         lanes = problem.sharing.context if problem.scatter_gather else plan.tensor
         carried = plan.chunks * sum(size * (head - tail) * lanes for tail, head, size in ends)
         around = problem.family(plan.family, plan.chunks).wraparound_transfers
-        carried += around * wraparound_bytes(graph, extras) * lanes
+        carried += around * wraparound_bytes(graph) * lanes
     gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
     both = {0: 2 * gradient, 1: gradient + weight, 2: weight, 3: 0.0}[problem.zero]
     share = both if problem.rules.flat_link_bytes_per_s is None or problem.zero > 1 else 4.0
     reduced = share * sum(
-        _sent_by(problem, plan, stage.devices, own - experts, experts)
-        for stage, own, experts in zip(plan.stages, weights, _stage_experts(problem, plan), strict=True)
+        _sent_by(problem, plan, stage.devices, weight_bytes - experts, experts)
+        for stage, weight_bytes, experts in zip(plan.stages, weights, _stage_experts(problem, plan), strict=True)
     )
     across = 2 * gradient * (_state_groups(problem, plan) - 1) / problem.sharing.context
-    reduced += across * sum(stage.devices * own for stage, own in zip(plan.stages, weights, strict=True))
+    reduced += across * sum(
+        stage.devices * weight_bytes for stage, weight_bytes in zip(plan.stages, weights, strict=True)
+    )
     experts = sum(layer.expert_bytes for layer in graph.layers) if problem.has_experts else 0.0
     once = sum(layer.parameter_bytes for layer in graph.layers)
     wires = {2: gradient, 3: weight + (weight + gradient)}.get(problem.zero, 0.0)
     gathered = problem.rounds(plan.data) * wires * _sent_by(problem, plan, plan.tensor, once - experts, experts)
-    if problem.zero == 3 and any(extra.frozen.bytes for extra in extras):
-        still = sum(extra.frozen.expert_bytes for extra in extras) if problem.has_experts else 0.0
-        dense = sum(extra.frozen.bytes for extra in extras) - still
+    if problem.zero == 3 and any(layer.frozen.bytes for layer in graph.layers):
+        still = sum(layer.frozen.expert_bytes for layer in graph.layers) if problem.has_experts else 0.0
+        dense = sum(layer.frozen.bytes for layer in graph.layers) - still
         gathered += problem.rounds(plan.data) * 2 * weight * _sent_by(problem, plan, plan.tensor, dense, still)
     return problem.microbatches * 2 * carried + reduced + gathered
 
 
 def _stage_experts(problem: PlacementProblem, plan: Plan) -> list[float]:
     """Bytes of experts that ranks share out, of every stage."""
-    own = {layer.id: layer.expert_bytes for layer in problem.graph(plan.tensor)[0].layers}
-    return [sum(own[place] for place in stage.layers) if problem.has_experts else 0.0 for stage in plan.stages]
+    expert_bytes = {layer.id: layer.expert_bytes for layer in problem.graph(plan.tensor).layers}
+    return [sum(expert_bytes[place] for place in stage.layers) if problem.has_experts else 0.0 for stage in plan.stages]
 
 
 def _sent_by(problem: PlacementProblem, plan: Plan, devices: int, dense: float, experts: float) -> float:
@@ -255,9 +254,9 @@ def _state_groups(problem: PlacementProblem, plan: Plan) -> float:
     return ranks / problem.sharing.sharers(plan.data) if problem.zero else 1.0
 
 
-def _is_recomputed(extra: Extra) -> bool:
+def _is_recomputed(layer: PlacedLayer) -> bool:
     """Whether a mode of recompute runs a layer again: all layers if nothing is said, else those that take time."""
-    return extra.full_s is None or extra.full_s > 0 or extra.selective_s > 0 or any(x.again_s > 0 for x in extra.more)
+    return layer.full_s is None or layer.full_s > 0 or layer.selective_s > 0 or any(x.again_s > 0 for x in layer.more)
 
 
 def plan_joules(
@@ -270,9 +269,8 @@ def plan_joules(
 ) -> Floats:
     """Joules of a batch by component, static power left out; the layers are on one chip."""
     total, calls = np.zeros(len(COMPONENTS)), task.graphs[configuration.graph].calls
-    stage_of = {place: at for at, stage in enumerate(plan.stages) for place in stage.layers}
-    graph, extras = problem.graph(plan.tensor)
-    recomputed = {la.id: _is_recomputed(extra) for la, extra in zip(graph.layers, extras, strict=True)}
+    stage_of = {place: number for number, stage in enumerate(plan.stages) for place in stage.layers}
+    recomputed = {layer.id: _is_recomputed(layer) for layer in problem.graph(plan.tensor).layers}
     for stage in plan.stages:
         for place in stage.layers:
             mode = stage.recompute if recomputed[place] else "none"

@@ -26,14 +26,14 @@ def _work(state: SearchState, cut: float, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while (chip := pipe.recv()) is not None:
-            known = state.known
-            before, asked, placements = len(known.schedules), known.asked, known.placements
-            if known.solved is not None:  # what the parent has need not be sent to it
-                known.solved.found.clear()
-            found = evaluate_one(state, chip, cut)
-            fresh = list(known.schedules.items())[before:]
-            solved = [] if known.solved is None else list(known.solved.found.items())
-            pipe.send((found.document(), fresh, solved, known.asked - asked, known.placements - placements))
+            memo = state.known
+            before, requested, placements = len(memo.schedules), memo.asked, memo.placements
+            if memo.solved is not None:  # what the parent has need not be sent to it
+                memo.solved.found.clear()
+            result = evaluate_one(state, chip, cut)
+            fresh = list(memo.schedules.items())[before:]
+            solved = [] if memo.solved is None else list(memo.solved.found.items())
+            pipe.send((result.document(), fresh, solved, memo.asked - requested, memo.placements - placements))
     except EOFError:
         return
 
@@ -88,7 +88,7 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
     for pipe in ready:
         chip = crew.busy[pipe]
         try:
-            raw, fresh, solved, asked, placements = pipe.recv()
+            raw, fresh, solved, requested, placements = pipe.recv()
         except (EOFError, OSError):
             crew.dismiss(pipe)
             crew.hire()
@@ -105,7 +105,7 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
             crew.state.known.schedules.update(fresh)
             if crew.state.known.solved is not None:
                 crew.state.known.solved.update(solved)
-            crew.state.known.asked += asked
+            crew.state.known.asked += requested
             crew.state.known.placements += placements
             crew.busy[pipe] = None
     return bool(ready)
@@ -121,14 +121,14 @@ def workers(count: int) -> Evaluate:
         if count <= 1 and not state.deadline.is_set:
             return in_process(state, chips, cut)
         crew = _Crew(state, cut, min(count, len(chips)))
-        waiting, tries, found = deque(chips), dict[int, int](), dict[int, Evaluated]()
+        waiting, tries, evaluated = deque(chips), dict[int, int](), dict[int, Evaluated]()
         try:
-            while len(found) < len(chips):
+            while len(evaluated) < len(chips):
                 _give(crew, waiting)
-                if not _collect(crew, waiting, tries, found):
+                if not _collect(crew, waiting, tries, evaluated):
                     break
         finally:
             crew.end()
-        return [found[chip] for chip in chips if chip in found]
+        return [evaluated[chip] for chip in chips if chip in evaluated]
 
     return evaluate

@@ -70,11 +70,11 @@ class _Crew:
 
     def give(self, item: WorkItem, cut: float) -> None:
         worker = self.idle.pop()
-        told = self.told.get(worker)
-        if told is None:
+        learnt = self.told.get(worker)
+        if learnt is None:
             worker.begin.remote(self.common)
-        if self.news[told or 0 :]:
-            worker.learn.remote(*self.news[told or 0 :])
+        if self.news[learnt or 0 :]:
+            worker.learn.remote(*self.news[learnt or 0 :])
         self.told[worker] = len(self.news)
         self.busy[worker.open.remote(item, cut)] = (worker, item.chip)
 
@@ -114,8 +114,8 @@ class _Crew:
     def round(self, items: list[WorkItem], cut: float, deadline: Deadline = NEVER) -> dict[int, Answered | None]:
         """Every chip opened, or those done before the deadline; None for one whose workers all died."""
         waiting, by_chip, quiet_s = items[::-1], {item.chip: item for item in items}, 0.0
-        tries, found = dict[int, int](), dict[int, Answered | None]()
-        while len(found) < len(items) and deadline.left_s != 0.0:
+        tries, answers = dict[int, int](), dict[int, Answered | None]()
+        while len(answers) < len(items) and deadline.left_s != 0.0:
             while waiting and self.idle:
                 self.give(waiting.pop(), cut)
             pause_s = min(0.5, deadline.left_s or 0.5)
@@ -134,11 +134,11 @@ class _Crew:
                 if answer is None and tries[chip] < TRIES:
                     waiting.append(by_chip[chip])
                 else:
-                    found[chip] = answer
-        fresh = [pair for answer in found.values() if answer is not None for pair in answer[1]]
+                    answers[chip] = answer
+        fresh = [pair for answer in answers.values() if answer is not None for pair in answer[1]]
         if fresh:
             self.news.append(self.ray.put(fresh))
-        return found
+        return answers
 
 
 def _said(fault: Exception) -> str:

@@ -4,13 +4,14 @@ Kept is a chip with
 
     area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
     die  <= budget,      die = max(area, the edge that its HBM stacks need)
-    design power <= most_power                of cores; of clusters, whose clock is what their power limit allows:
+    design power <= most_power
     accepted under sustained_power (clocked.refusal)   and   watts at the clock held <= most_w_per_mm2 area
     manufacturing cost <= most_usd            without its HBM where a study chooses that: the search holds chip and
                                               memory together against it
 
-Each rule is a whole-array formula over a chunk of combinations, on what the rules before it leave; a combination that
-breaks several counts under the first. Memory grows with the chips that are kept, not with the combinations.
+A rule whose limit the space does not state keeps every chip. Each rule is a whole-array formula over a chunk of
+combinations, on what the rules before it leave; a combination that breaks several counts under the first. Memory grows
+with the chips that are kept, not with the combinations.
 
 A chip that draws no more than its limit at its rated clock holds that. Any other holds the clock at which it draws the
 limit W, so no clock need be found to know that
@@ -23,6 +24,7 @@ Where a side is nearer than rounding could move it, the clock is found as it is 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -32,7 +34,7 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.hardware.area import areas_of, edge_areas
 from phaze.hardware.columns import ChipColumns, Flags, Floats, columns_of
-from phaze.hardware.manufacturing import cluster_chips_usd, core_chips_usd
+from phaze.hardware.manufacturing import chips_usd
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import LEAST_SHARE, ClockPower, accepted, clock_power, full_rate, held_clocks, power_at
 from phaze.search.space import Space
@@ -69,22 +71,22 @@ def area_budget(space: Space) -> float:
 
 
 def clock_powers(space: Space, chips: ChipColumns) -> ClockPower[Floats]:
-    """What sets the clock of chips of clusters."""
+    """What sets the clock of chips under a power limit."""
     return clock_power(chips, space.technology, areas_of(chips, space.technology))
 
 
 def clocks_of(space: Space, chips: ChipColumns) -> Floats:
     """The clock of every chip: the one that it is rated for, or the one that its power limit lets it hold."""
-    if not space.of_clusters:
+    if not space.technology.sets_clock:
         return chips.clock_hz
     return held_clocks(clock_powers(space, chips), space.technology, chips.clock_hz, chips.limit_w)
 
 
-def design_watts(space: Space, chips: ChipColumns, area_mm2: Floats) -> Floats:
-    """The design power of every chip; of clusters what it draws at the clock that it holds."""
-    if not space.of_clusters:
+def design_watts(space: Space, chips: ChipColumns, area_mm2: Floats, held_hz: Floats) -> Floats:
+    """The design power of every chip: what it draws at the clock that it holds, or at its full rate."""
+    if not space.technology.sets_clock:
         return full_rate(chips, space.technology, area_mm2).design_w
-    return power_at(clock_powers(space, chips), space.technology, clocks_of(space, chips))
+    return power_at(clock_powers(space, chips), space.technology, held_hz)
 
 
 def die_areas(chips: ChipColumns, area_mm2: Floats) -> Floats:
@@ -92,18 +94,9 @@ def die_areas(chips: ChipColumns, area_mm2: Floats) -> Floats:
     return np.maximum(area_mm2, edge_areas(chips.stacks))
 
 
-def price_usd(
-    space: Space, chips: ChipColumns, area_mm2: Floats, hbm_bytes: int = 0, step_mm2: float | None = None
-) -> Floats:
-    """What making every chip takes; of clusters with their own memory, of cores with that much. Dies that are priced
-    one by one may be rounded down to steps, so that few differ."""
-    terms, technology = load_terms(), space.technology
-    if not space.of_clusters:
-        return core_chips_usd(area_mm2, space.base.built.dies, hbm_bytes, terms, technology)
-    generation, dies_mm2 = space.base.hbm.generation or "", die_areas(chips, area_mm2)
-    if step_mm2 is not None:
-        dies_mm2 = np.floor(dies_mm2 / step_mm2) * step_mm2
-    return cluster_chips_usd(chips, dies_mm2, generation, terms, technology)
+def price_usd(space: Space, chips: ChipColumns, area_mm2: Floats, hbm_bytes: int = 0) -> Floats:
+    """What making every chip takes, with its own memory or that much."""
+    return chips_usd(chips, die_areas(chips, area_mm2), space.base, hbm_bytes, load_terms(), space.technology)
 
 
 def _in_area(space: Space, chips: ChipColumns, area_mm2: Floats, budget: float) -> Flags:
@@ -114,7 +107,7 @@ def _in_area(space: Space, chips: ChipColumns, area_mm2: Floats, budget: float) 
 
 
 def _held_within(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
-    """Chips of clusters that the rules of power keep, by the clock that each holds."""
+    """Chips that the rules of sustained power keep, by the clock that each holds."""
     power, held = clock_powers(space, chips), clocks_of(space, chips)
     watts = power_at(power, space.technology, held)
     return np.asarray(accepted(chips, power, held) & (watts <= space.keep.most_w_per_mm2 * area_mm2))
@@ -122,10 +115,14 @@ def _held_within(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
 
 def _powered(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
     """Which chips the rules of power keep."""
-    most = space.keep.most_power
-    if not space.of_clusters:
-        every = np.ones(len(chips), np.bool_)
-        return every if most is None else np.asarray(design_watts(space, chips, area_mm2) <= most * WITHIN)
+    most, every = space.keep.most_power, np.ones(len(chips), np.bool_)
+    if most is not None:
+        every = np.asarray(design_watts(space, chips, area_mm2, clocks_of(space, chips)) <= most * WITHIN)
+    return every & _sustained(space, chips, area_mm2) if isfinite(space.keep.sustained_power) else every
+
+
+def _sustained(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
+    """Which chips the rules of sustained power keep."""
     node, most_w = space.technology, space.keep.most_w_per_mm2 * area_mm2
     power = clock_powers(space, chips)
     fixed_w = np.maximum(power.product_fixed_w, power.vector_fixed_w)
@@ -148,15 +145,11 @@ def passing(space: Space, rule: str, chips: ChipColumns, area_mm2: Floats, budge
     if rule == "area":
         return _in_area(space, chips, area_mm2, budget)
     if rule == "edge":
-        return np.asarray(die_areas(chips, area_mm2) <= budget) if space.of_clusters else every
+        return np.asarray(edge_areas(chips.stacks) <= budget)
     if rule == "power":
         return _powered(space, chips, area_mm2)
     most = space.keep.most_usd
-    if most is None:
-        return every
-    priced = np.flatnonzero(die_areas(chips, area_mm2) <= budget) if space.of_clusters else np.arange(len(chips))
-    every[priced] = price_usd(space, chips.taken(priced), area_mm2[priced]) <= most * WITHIN
-    return every
+    return every if most is None else np.asarray(price_usd(space, chips, area_mm2) <= most * WITHIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +211,10 @@ def refusals(space: Space, chips: ChipColumns, area_mm2: Floats) -> list[str | N
     """Why the space does not keep each of these combinations, or None where it does."""
     budget, keep = area_budget(space), space.keep
     passes = {rule: passing(space, rule, chips, area_mm2, budget) for rule in RULES}
-    held, watts = clocks_of(space, chips), design_watts(space, chips, area_mm2)
+    held = clocks_of(space, chips)
+    watts = design_watts(space, chips, area_mm2, held)
     dies, most_usd = die_areas(chips, area_mm2), keep.most_usd or 0.0
-    usd = None if space.of_clusters else price_usd(space, chips, area_mm2)
+    usd = price_usd(space, chips, area_mm2)
     reasons: list[str | None] = []
     for index, area in enumerate(area_mm2.tolist()):
         broken = next((rule for rule in RULES if not passes[rule][index]), None)
@@ -230,13 +224,13 @@ def refusals(space: Space, chips: ChipColumns, area_mm2: Floats) -> list[str | N
             reasons.append(f"{area:.1f} mm2, below {keep.least_share * budget:.1f}")
         elif broken == "edge":
             reasons.append(f"{int(chips.stacks[index])} stacks need a die of {dies[index]:.0f} of {budget:.0f} mm2")
-        elif broken == "power" and space.of_clusters:
+        elif broken == "power" and keep.most_power is None:
             reasons.append(f"{watts[index]:.0f} W at {held[index] / 1e9:.2f} GHz, the clock it would hold")
         elif broken == "power":
             reasons.append(f"{watts[index]:.0f} of {keep.most_power:.0f} W")
-        elif broken == "cost" and usd is None:
+        elif broken == "cost" and space.memories is not None:
             reasons.append(f"more than {most_usd:,.0f} USD with its HBM")
-        elif broken == "cost" and usd is not None:
+        elif broken == "cost":
             reasons.append(f"{usd[index]:,.0f} of {most_usd:,.0f} USD without HBM")
         else:
             reasons.append(None)
@@ -244,9 +238,9 @@ def refusals(space: Space, chips: ChipColumns, area_mm2: Floats) -> list[str | N
 
 
 def need_of(space: Space, left_out: Mapping[str, int]) -> Need:
-    """Of a space without a chip: of cores the first rule that nothing satisfies and the combination that comes nearest,
-    of clusters the rule that leaves most of the combinations out."""
-    return _most_broken(space, left_out) if space.of_clusters else _nearest(space)
+    """Of a space without a chip: the first rule that nothing satisfies and the combination that comes nearest; where
+    power sets clocks, so that rules hang together, the rule that leaves most of the combinations out."""
+    return _most_broken(space, left_out) if space.technology.sets_clock else _nearest(space)
 
 
 def _most_broken(space: Space, left_out: Mapping[str, int]) -> Need:
@@ -272,7 +266,7 @@ def _nearest(space: Space) -> Need:
         largest = max(largest, float(area[area <= budget].max(initial=0.0)))
         inside = np.flatnonzero(_in_area(space, chips, area, budget))
         chips, area = chips.taken(inside), area[inside]
-        watts = design_watts(space, chips, area)
+        watts = design_watts(space, chips, area, clocks_of(space, chips))
         least_w = min(least_w, float(watts.min(initial=np.inf)))
         cool = np.flatnonzero(watts <= (np.inf if most_w is None else most_w * WITHIN))
         usd = price_usd(space, chips.taken(cool), area[cool])

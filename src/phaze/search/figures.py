@@ -9,7 +9,7 @@ from typing import Any
 
 from phaze.evaluate.flow import block_calls
 from phaze.evaluate.idle import idle_document
-from phaze.evaluate.layer_passes import keeping_of
+from phaze.evaluate.lowered_layer import keeping_of
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import LayerFlops, Ran, model_flops, utilisation_of
 from phaze.hardware.chip import Chip

@@ -55,8 +55,8 @@ def finished_in(folder: Path, papers: Papers, study: str) -> dict[str, Any] | No
         texts = {name: read_text(str(folder / name))[0] for name in (RESULT, CERTIFICATE)}
     except InputError:
         return None
-    known = {"study": study, "code": code_digest(), **digests_of(texts)}
-    if any(about.get(key) != value for key, value in known.items()):
+    expected = {"study": study, "code": code_digest(), **digests_of(texts)}
+    if any(about.get(key) != value for key, value in expected.items()):
         return None
     return _ended(texts)
 
@@ -64,10 +64,10 @@ def finished_in(folder: Path, papers: Papers, study: str) -> dict[str, Any] | No
 def names_files(value: Any) -> bool:
     """Whether plain values have anything that may lead to a file or to code: a path, ``file.py:function``, a module."""
     if isinstance(value, Mapping):
-        said = {key: one for key, one in value.items() if key != "schema"}
-        return any(names_files(one) for one in (*said.keys(), *said.values()))
+        entries = {key: entry for key, entry in value.items() if key != "schema"}
+        return any(names_files(entry) for entry in (*entries.keys(), *entries.values()))
     if isinstance(value, list | tuple):
-        return any(names_files(one) for one in value)
+        return any(names_files(entry) for entry in value)
     if isinstance(value, str):
         return is_path(value) or ":" in value or "@" in value
     return not isinstance(value, bool | int | float)
@@ -83,17 +83,17 @@ def finished_as(folder: Path, study_text: str) -> dict[str, Any] | None:
         about = read_about(folder / JOURNAL)
     except InputError:
         return None
-    known = {"code": code_digest(), **digests_of({name: texts[name] for name in names if name != STUDY})}
-    if texts[STUDY] != study_text or any(about.get(key) != value for key, value in known.items()):
+    expected = {"code": code_digest(), **digests_of({name: texts[name] for name in names if name != STUDY})}
+    if texts[STUDY] != study_text or any(about.get(key) != value for key, value in expected.items()):
         return None
     return _ended(texts)
 
 
 def _ended(texts: Mapping[str, str]) -> dict[str, Any] | None:
-    found: dict[str, Any] = json.loads(texts[RESULT])
-    if found["certificate"]["closed"]["open"] or unlike_certificate(found, json.loads(texts[CERTIFICATE])):
+    result: dict[str, Any] = json.loads(texts[RESULT])
+    if result["certificate"]["closed"]["open"] or unlike_certificate(result, json.loads(texts[CERTIFICATE])):
         return None
-    return found
+    return result
 
 
 def unlike_certificate(result: Mapping[str, Any], certificate: Mapping[str, Any]) -> str | None:
@@ -109,16 +109,16 @@ def unlike_certificate(result: Mapping[str, Any], certificate: Mapping[str, Any]
         for axis, key in AXES.items()
         if axis in proved["chip"] and key in chip and chip.get("clusters") is None
     }
-    for at, (model, own) in enumerate(zip(models, proved["models"], strict=True)):
+    for index, (model, proved_model) in enumerate(zip(models, proved["models"], strict=True)):
         stages = [[stage["layers"], stage["recompute"]] for stage in model["plan"]["stages"]]
         pairs |= {
-            f"models[{at}].plan.stages": (stages, own["stages"]),
-            f"models[{at}].plan.data": (model["plan"]["data"], own["data"]),
+            f"models[{index}].plan.stages": (stages, proved_model["stages"]),
+            f"models[{index}].plan.data": (model["plan"]["data"], proved_model["data"]),
         }
     # A search that was stopped proves less than was asked; one of gap 0 proves what rounding leaves of it.
     if not stated["closed"]["open"] and abs(stated["asked_gap"] - certificate["gap"]) > NEAR:
         return "certificate.asked_gap"
-    unlike = next((key for key, (said, true) in pairs.items() if said != true), None)
+    unlike = next((key for key, (stated_value, true) in pairs.items() if stated_value != true), None)
     alone = len(models) == 1 and result["objective"]["kind"] == "throughput"
     if unlike is None and alone and abs(models[0]["batch_s"] - certificate["best"]) > NEAR * certificate["best"]:
         return "models[0].batch_s"
@@ -128,12 +128,12 @@ def unlike_certificate(result: Mapping[str, Any], certificate: Mapping[str, Any]
 def _answer_digest(text: str) -> str:
     """The digest of what an answer says, but for the code that wrote it; of what is no document, that of its text."""
     try:
-        said = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        document = None
+    if not isinstance(document, dict):
         return sha256(text.encode()).hexdigest()
-    values = {key: value for key, value in said.items() if key not in ("code_digest", "version")}
+    values = {key: value for key, value in document.items() if key not in ("code_digest", "version")}
     plain = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(plain.encode()).hexdigest()
 

@@ -15,7 +15,7 @@ from phaze.search.code import code_digest
 from phaze.search.deadline import OutOfTime, after, nothing_in_time
 from phaze.search.engine import workers
 from phaze.search.finished import digests_of
-from phaze.search.first_design import relisted
+from phaze.search.initial_incumbent import relisted
 from phaze.search.journal import SqliteJournal
 from phaze.search.question_files import FILES, GRAPHS, PROBLEM, Papers, refuse_another, texts_of
 from phaze.search.reopened import require_evaluated
@@ -76,8 +76,8 @@ def answered(state: SearchState) -> tuple[BestDesign, AnswerParts] | None:
         offers += [] if again is None else [again]
     if not offers:
         return None
-    found = min(offers, key=lambda one: one.score)
-    best = BestDesign(found.chip, found.hbm, found.score, found.ran)
+    design = min(offers, key=lambda one: one.score)
+    best = BestDesign(design.chip, design.hbm, design.score, design.ran)
     return best, answer_of(state, best, provisional=True)
 
 
@@ -97,20 +97,20 @@ def run_in(
     crew = workers(engine) if isinstance(engine, int) else engine
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
-        kept = journal.known()
-        require_evaluated(journal.path, kept.values(), job)
+        journalled = journal.known()
+        require_evaluated(journal.path, journalled.values(), job)
         write_papers(folder, papers)
         state = search(job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline)
         try:
-            found = answered(state)
+            answer = answered(state)
         except DisagreementError:
-            if not kept:
+            if not journalled:
                 raise
             seen = "what the journal has of the best chip is not found again"
             raise InputError(str(journal.path), seen, "the journal was changed: give another --out") from None
-        if found is None:
+        if answer is None:
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
-        best, parts = found
+        best, parts = answer
         evaluated, score = evaluated_chips(state), parts.document["objective"]["score"]
         closed = closed_chips(state, score)
         journal.finish(closed)
@@ -121,6 +121,6 @@ def run_in(
             texts[CERTIFICATE] = dumps(proof_of(state, best, parts, certificate, papers)) + "\n"
         for name, text in texts.items():
             write_whole(folder / name, text)
-        asked = {PROBLEM: papers.problem, GRAPHS: papers.graphs} if papers.problem else {}
-        journal.keep_digests(digests_of({**asked, **texts}))
+        question = {PROBLEM: papers.problem, GRAPHS: papers.graphs} if papers.problem else {}
+        journal.keep_digests(digests_of({**question, **texts}))
     return Finished(folder, document, state, best)

@@ -128,13 +128,13 @@ class SqliteJournal:
 
     def add(self, found: Iterable[Evaluated]) -> None:
         """Keep a round, all of it or nothing."""
-        kept = list(found)
-        rows = [(one.chip, json.dumps(one.document(), separators=(",", ":"))) for one in kept]
+        results = list(found)
+        rows = [(result.chip, json.dumps(result.document(), separators=(",", ":"))) for result in results]
         with faults_of(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.executemany("INSERT OR REPLACE INTO evaluated VALUES (?, ?)", rows)
             self.base.execute("COMMIT")
-        self._known.update({one.chip: one for one in kept})
+        self._known.update({result.chip: result for result in results})
 
     def finish(self, closed: Iterable[PrunedChip]) -> None:
         """Keep how every chip was closed."""
@@ -181,12 +181,12 @@ class NumberedJournal:
 
     def known(self) -> dict[int, Evaluated]:
         """Every chip evaluated so far that is one of them."""
-        places = ((self.opened.index_of(number), one) for number, one in self.journal.known().items())
-        return {index: replace(one, chip=index) for index, one in places if index is not None}
+        places = ((self.opened.index_of(number), result) for number, result in self.journal.known().items())
+        return {index: replace(result, chip=index) for index, result in places if index is not None}
 
     def add(self, found: Iterable[Evaluated]) -> None:
         """Keep a round."""
-        self.journal.add(replace(one, chip=self.opened.number(one.chip)) for one in found)
+        self.journal.add(replace(result, chip=self.opened.number(result.chip)) for result in found)
 
     def note(self, key: str, text: str) -> None:
         """Keep a text."""

@@ -88,19 +88,19 @@ class Rates:
             timed = np.where(np.isinf(self.rate), np.inf, self.rate * batch_s)
             if self.weight == 0.0:
                 return timed
-            found = (timed + self.weight * dynamic_j) * batch_s**self.delays
-            return np.where(np.isinf(self.rate), np.inf, found)
+            energy_value = (timed + self.weight * dynamic_j) * batch_s**self.delays
+            return np.where(np.isinf(self.rate), np.inf, energy_value)
 
     def last_s(self, value: Floats | float, dynamic_j: Floats | float) -> Floats:
         """The batch time whose v is ``value``: none above it has less; nothing where a chip may not have that memory,
         infinite where v is nothing whatever the time."""
         rest = self.weight * dynamic_j
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = (value - rest) / self.rate
+            seconds = (value - rest) / self.rate
             if self.delays:
-                found = (np.sqrt(rest * rest + 4 * self.rate * value) - rest) / (2 * self.rate)
-            found = np.where(self.rate > 0, np.maximum(found, 0.0), np.inf)
-        return np.where(self.rate < np.inf, found, 0.0)
+                seconds = (np.sqrt(rest * rest + 4 * self.rate * value) - rest) / (2 * self.rate)
+            seconds = np.where(self.rate > 0, np.maximum(seconds, 0.0), np.inf)
+        return np.where(self.rate < np.inf, seconds, 0.0)
 
     def at(self, memory: int, chip: int) -> "Rates":
         """Those of one memory and chip, without axes."""
@@ -149,20 +149,20 @@ class Scale:
             return np.asarray(base * score)
         if weight == 0.0:
             return np.full(np.shape(score), np.inf)
-        others = [at for at in range(len(self.weights)) if at != model]
+        others = [other for other in range(len(self.weights)) if other != model]
         rest = np.zeros(np.shape(score))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for at in others:
-                own = np.asarray(values[at])
+            for other in others:
+                value = np.asarray(values[other])
                 if self.objective.mean == "arithmetic":
-                    rest = rest + self.weights[at] * self.batches[at] / own
-                elif self.weights[at] > 0:
-                    rest = rest + self.weights[at] * np.log(own / self.baseline[at])
+                    rest = rest + self.weights[other] * self.batches[other] / value
+                elif self.weights[other] > 0:
+                    rest = rest + self.weights[other] * np.log(value / self.baseline[other])
             if self.objective.mean == "arithmetic":
                 left = 1.0 / score - rest
                 return np.asarray(np.where(left > 0, weight * self.batches[model] / left, np.inf))
-            found = base * np.exp((np.log(score) - rest) / weight)
-            return np.asarray(np.where(np.isnan(found), np.inf, found))
+            last = base * np.exp((np.log(score) - rest) / weight)
+            return np.asarray(np.where(np.isnan(last), np.inf, last))
 
 
 def scale_of(objective: Objective, weights: list[float], batches: list[float], baseline: list[float]) -> Scale:

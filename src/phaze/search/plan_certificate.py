@@ -22,7 +22,7 @@ from phaze.evaluate.plan import Candidate, PlanRequest, choices
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.placement.answer import document_of
-from phaze.search.evaluation import ScheduleMemo
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import rank_graph
 from phaze.search.reference import layers_on
@@ -70,7 +70,7 @@ def _task(request: PlanRequest, name: str, models: list[Model]) -> ModelTask:
         request.job.optimizer,
         machine,
         request.setting.constants,
-        request.job.precision,
+        request.setting.precision,
         zeros,
         request.job.chunks,
         request.job.headroom,

@@ -16,8 +16,6 @@ from phaze.search.chips import SpaceChips
 
 # Figures of shipped chips are rounded; a chip that is alike is no warning.
 ALIKE = 1.02
-# What the model of clusters leaves open (docs/silicon.md).
-OF_CLUSTERS = "how much compute fits a die depends on TPU v4i, of which only an upper bound is published"
 
 
 def _figure(
@@ -76,7 +74,7 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
         "process": process,
         "beside_process": shipped.process,
         "note": shipped.note,
-        "reason": OF_CLUSTERS if chip.of_clusters else shipped.reason,
+        "reason": figures.technology.open_question or shipped.reason,
         **beside,
         "warnings": warnings,
     }

@@ -4,37 +4,35 @@ Its pipeline families are all that the blocks and the study allow. It stands at 
 configuration; :func:`phaze.placement.solve.fastest_at` looks at all of them.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from phaze.evaluate.flow import placed_layers, placement_problem
-from phaze.evaluate.layers import LayerCost, mode_costs
+from phaze.evaluate.layer_table import LayerTable, empty_table
 from phaze.placement.bottleneck_solver import decides
 from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
-from phaze.placement.problem import Extra, PlacementProblem
+from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import something_fits
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import Configuration, ModelTask, SearchJob
 
 
-def problem_of(
-    task: ModelTask, configuration: Configuration, costs: Sequence[LayerCost], hbm_bytes: float, hbm_bytes_per_s: float
-) -> PlacementProblem:
-    """The placement problem of a configuration whose layers' costs are known, on devices of so much memory."""
-    return _problem(task, configuration, _placed(task, configuration, costs), hbm_bytes, hbm_bytes_per_s)
+def problem_of(task: ModelTask, configuration: Configuration, table: LayerTable, hbm_bytes: float) -> PlacementProblem:
+    """The placement problem of a configuration whose layers on one chip are known, on devices of so much memory."""
+    placed = _placed(task, configuration, table)
+    return _problem(task, configuration, placed, hbm_bytes, float(table.hbm_bytes_per_s[0]))
 
 
-def _placed(
-    task: ModelTask, configuration: Configuration, costs: Sequence[LayerCost]
-) -> tuple[LayerGraph, tuple[Extra, ...]]:
-    return placed_layers(task.graphs[configuration.graph].model, costs, precision=task.training.precision)
+def _placed(task: ModelTask, configuration: Configuration, table: LayerTable) -> LayerGraph:
+    return placed_layers(task.graphs[configuration.graph].model, table, precision=task.training.precision)
 
 
 def _problem(
     task: ModelTask,
     configuration: Configuration,
-    placed: tuple[LayerGraph, tuple[Extra, ...]],
+    placed: LayerGraph,
     hbm_bytes: float,
     hbm_bytes_per_s: float,
 ) -> PlacementProblem:
@@ -43,7 +41,6 @@ def _problem(
         training.machine,
         training.devices,
         training.batch,
-        training.precision,
         training.optimizer,
         configuration.zeros[0],
         configuration.recompute,
@@ -54,23 +51,13 @@ def _problem(
     return placement_problem(job, graph.microbatch, [placed], hbm_bytes, hbm_bytes_per_s, sharing=sharing)
 
 
-def unit_costs(graph: RankGraph) -> tuple[LayerCost, ...]:
+def unit_table(graph: RankGraph) -> LayerTable:
     """Every layer a second forward and a second to recompute: sums are counts, and what fits depends on no time."""
-    return tuple(
-        LayerCost(
-            own.name,
-            1.0,
-            0.0,
-            1.0,
-            1.0,
-            *own.sizes,
-            mode_costs(own, [1.0] * len(own.more)),
-            own.expert_parameters,
-            weight_s=0.0,
-            frozen=own.frozen,
-        )
-        for own in graph.layers
-    )
+    table = empty_table(graph.layers, 1)
+    ones = np.ones_like(table.forward_s)
+    rate = np.ones_like(table.hbm_bytes_per_s)
+    table = replace(table, forward_s=ones, again_s=np.ones_like(table.again_s), hbm_bytes_per_s=rate)
+    return replace(table, weight_s=np.zeros_like(ones))
 
 
 def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> PlacementProblem:
@@ -80,7 +67,7 @@ def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) 
     def made() -> PlacementProblem:
         graph = task.graphs[configuration.graph]
         placed = task.shared.take(
-            ("placed", configuration.graph), lambda: _placed(task, configuration, unit_costs(graph))
+            ("placed", configuration.graph), lambda: _placed(task, configuration, unit_table(graph))
         )
         return _problem(task, configuration, placed, hbm_bytes, 1.0).at_zero(max(configuration.zeros))
 

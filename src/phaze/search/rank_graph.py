@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.evaluate.flow import TRACED_BYTES, sharing_of
-from phaze.evaluate.layer_passes import RuledLayer, on_network, ruled_layers
+from phaze.evaluate.lowered_layer import LoweredLayer, lower_layers, on_network
 from phaze.graph.experts import notes_of
 from phaze.graph.ir import Attention, Model
 from phaze.placement.machine import Machine
@@ -31,7 +31,7 @@ class RankGraph:
     """A traced rank: its distinct layers with their passes, which of them each call runs, and bytes between calls."""
 
     model: Model
-    layers: tuple[RuledLayer, ...]
+    layers: tuple[LoweredLayer, ...]
     calls: tuple[int, ...]
     edges: tuple[tuple[int, int, float], ...]
 
@@ -68,7 +68,7 @@ class RankGraph:
         return notes_of(self.model, planned)
 
 
-def rank_graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
+def rank_graph_of(model: Model, layers: Sequence[LoweredLayer]) -> RankGraph:
     """A traced rank with its layers as a stack runs them."""
     wide = layers[0].sent_bytes / TRACED_BYTES if layers else 1.0
     edges = tuple((edge.source, edge.target, wide * edge.bytes) for edge in model.edges)
@@ -77,13 +77,16 @@ def rank_graph_of(model: Model, layers: Sequence[RuledLayer]) -> RankGraph:
 
 def rank_graph(model: Model, machine: Machine, selective: bool = True) -> RankGraph:
     """A traced rank on a machine; ``selective``: what selective recompute runs is of interest."""
-    layers = ruled_layers(model, machine)
+    layers = lower_layers(model, machine)
     return rank_graph_of(model, layers if selective else [_without_selective(layer) for layer in layers])
 
 
-def _without_selective(layer: RuledLayer) -> RuledLayer:
-    nothing = replace(layer.selective, works=(), collectives=(), units=(), edges=(), beside=(), host_s=0.0)
-    return replace(layer, selective=nothing, more=())
+def _without_selective(layer: LoweredLayer) -> LoweredLayer:
+    selective, *_, full = layer.modes
+    nothing = replace(
+        selective.rerun or layer.forward, works=(), collectives=(), units=(), edges=(), beside=(), host_s=0.0
+    )
+    return replace(layer, modes=(replace(selective, rerun=nothing), full))
 
 
 def graph_on(graph: RankGraph, machine: Machine) -> RankGraph:

@@ -4,10 +4,10 @@ import os
 import socket
 from typing import Any
 
-from phaze.search.evaluation import Found, ScheduleMemo
+from phaze.search.exact_layers import ScheduleMemo, SolvedPass
 from phaze.search.work_item import Common, WorkItem, evaluate_item
 
-Answered = tuple[dict[str, Any], list[tuple[bytes, Found]], int, int]
+Answered = tuple[dict[str, Any], list[tuple[bytes, SolvedPass]], int, int]
 
 
 class Worker:
@@ -36,7 +36,7 @@ class Worker:
         """Another search."""
         self.common, self.known = common, ScheduleMemo()
 
-    def learn(self, *news: list[tuple[bytes, Found]]) -> None:
+    def learn(self, *news: list[tuple[bytes, SolvedPass]]) -> None:
         """Schedules that others have found."""
         for new in news:
             self.known.schedules.update(new)

@@ -5,28 +5,29 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.cost.chip_set import chip_set
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
-from phaze.evaluate.layers import column_costs
-from phaze.evaluate.ruled_pass import WorkTimes
+from phaze.evaluate.best_first import BoundedCandidate, best_first
+from phaze.evaluate.lowered_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.technology import Technology
 from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
-from phaze.placement.prices import Prices
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
 from phaze.schedule.solve import Known, Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, OperatorJoules, layer_joules, plan_joules
-from phaze.search.evaluation import BARELY, ExactLayers, ScheduleMemo, exact_layers
+from phaze.search.evaluation import BARELY
+from phaze.search.exact_layers import ExactLayers, ScheduleMemo, exact_layers
 from phaze.search.objective import Objective, Rates
 from phaze.search.problem import has_plan, pattern_of, problem_of
 from phaze.search.rank_graph import DEGREES, RankGraph
@@ -34,7 +35,7 @@ from phaze.search.rates import chip_rates
 from phaze.search.task import Configuration, ModelTask, on_all_devices
 
 Floats = NDArray[np.float64]
-Choose = Callable[[PlacementProblem, Prices], Plan | None]
+Choose = Callable[[PlacementProblem, NetworkPrices], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,11 @@ def layers_on(
 ) -> ReferenceLayers:
     """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them, where there is no time
     to find them anew, ``costs`` what its works take and ``operators`` their joules, where that is known."""
-    own, constants = task.graphs[graph], task.training.setting(chip).constants
+    rank_graph, constants = task.graphs[graph], task.training.setting(chip).constants
     memo, name = (ScheduleMemo(scheduler=scheduler), b"") if known is None else known
     arrays = chip_set([chip])
-    exact = exact_layers(own, name, arrays, constants, memo, costs)
-    joules = () if table is None else layer_joules(own, arrays, constants, table, exact.spreads, operators)
+    exact = exact_layers(rank_graph, name, arrays, constants, memo, costs)
+    joules = () if table is None else layer_joules(rank_graph, arrays, constants, table, exact.spreads, operators)
     return ReferenceLayers(exact, constants, joules)
 
 
@@ -105,20 +106,18 @@ def placed_on(
 ) -> PlacedConfiguration:
     """The plan that is chosen for one configuration at each stage of ZeRO, the fastest of any kind if nothing else is
     said; without one where nothing fits or nothing takes less than ``below_s``."""
-    times = layers.exact.times
-    costs, rate = column_costs(times), float(times.hbm_bytes_per_s[0])
-    problem = problem_of(task, configuration, costs, hbm_bytes, rate)
-    found = (
+    problem = problem_of(task, configuration, layers.exact.times, hbm_bytes)
+    fastest = (
         fastest_at(problem, configuration.zeros, task.prices, below_s)
         if choose is None
         else _chosen(task, configuration, problem, choose)
     )
     joules = np.zeros(len(COMPONENTS))
-    if found is None:
+    if fastest is None:
         return PlacedConfiguration(problem, None, joules)
     if table is not None:
-        joules = plan_joules(task, configuration, *found, layers.joules, table)
-    return PlacedConfiguration(*found, joules)
+        joules = plan_joules(task, configuration, *fastest, layers.joules, table)
+    return PlacedConfiguration(*fastest, joules)
 
 
 def _chosen(
@@ -126,38 +125,9 @@ def _chosen(
 ) -> tuple[PlacementProblem, Plan] | None:
     """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
     at_zeros = [problem.at_zero(zero) for zero in configuration.zeros]
-    plans = [(own, choose(own, task.prices)) for own in at_zeros]
-    found = [(own, plan) for own, plan in plans if plan is not None]
-    return min(found, key=lambda one: one[1].batch_s, default=None)
-
-
-def value_of(
-    task: ModelTask,
-    layers: Sequence[ReferenceLayers],
-    hbm_bytes: float,
-    rates: Rates,
-    table: Technology | None,
-    last_s: float = np.inf,
-) -> float:
-    """The least value of a model over all its configurations; infinite if none fits, or none within ``last_s``, which
-    only counts where energy does not. ``layers`` by graph.
-
-    Where it does not, configurations are placed in the order of their device-seconds, as far as these leave a chance.
-    """
-    best, floors_s = float("inf"), np.zeros(len(layers))
-    if table is None:
-        floors_s = np.array([_device_floor(task, *one) for one in zip(task.graphs, layers, strict=True)])
-    for configuration in sorted(task.configurations, key=lambda own: float(floors_s[own.graph])):
-        below_s = np.inf
-        if table is None:
-            useful_s = float(rates.last_s(best, 0.0)) if best < np.inf else np.inf
-            below_s = min(last_s, useful_s) * (1 + BARELY)
-            if floors_s[configuration.graph] > below_s:
-                break
-        found = placed_on(task, configuration, layers[configuration.graph], hbm_bytes, table, below_s)
-        if found.plan is not None:
-            best = min(best, float(rates.value(np.asarray(found.batch_s), found.dynamic_j)))
-    return best
+    plans = [(problem_at_zero, choose(problem_at_zero, task.prices)) for problem_at_zero in at_zeros]
+    plans_there = [(problem_at_zero, plan) for problem_at_zero, plan in plans if plan is not None]
+    return min(plans_there, key=lambda one: one[1].batch_s, default=None)
 
 
 def _device_floor(task: ModelTask, graph: RankGraph, layers: ReferenceLayers) -> float:
@@ -170,7 +140,7 @@ def value_on(task: ModelTask, chip: Chip, objective: Objective, costs: Sequence[
     """The least value of a model on a chip with its own memory, over all its configurations; infinite if none fits.
     ``costs``: what the works of each graph take there, where that is known."""
     layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, costs=costs)
-    offer = best_offer(task, chip, objective, layers, lambda _: True)
+    offer = best_offer(layers, chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes)
     return float("inf") if offer is None else offer.value
 
 
@@ -221,59 +191,73 @@ class OpenLayers:
             self._proved[graph] = replace(listed, exact=least)
         return self._proved[graph]
 
-    def least_s(self, configuration: Configuration, choose: Choose | None) -> float:
+    def least_s(self, configuration: Configuration, hbm_bytes: float, choose: Choose | None) -> float:
         """What no batch of a configuration undercuts, as far as that shows before schedules are solved; infinite where
         nothing fits. Batch times never fall with those of layers."""
         graph, least = configuration.graph, self.proved(configuration.graph)
         if least is not None:
-            size = self.chip.hbm.size_bytes
-            return placed_on(self.task, configuration, least, size, None, np.inf, choose).batch_s
+            return placed_on(self.task, configuration, least, hbm_bytes, None, np.inf, choose).batch_s
         if self.table is not None:
             return 0.0
         return _device_floor(self.task, self.task.graphs[graph], self.exact(graph)) * (1 - BARELY)
 
 
-def best_offer(
-    task: ModelTask,
-    chip: Chip,
-    objective: Objective,
-    layers: OpenLayers,
-    choice: Callable[[Configuration], Choose | bool],
-    floor_s: Callable[[int], float] = lambda _: 0.0,
-) -> Offer | None:
-    """The plan of a model with the least value on a chip with its own memory; ``choice`` says whether a configuration
-    is placed, and how if not by the fastest plan.
+def _every_configuration(_: Configuration) -> bool:
+    return True
 
-    Configurations are looked at best bound first: by ``floor_s``, what no batch of a graph undercuts, then by lists and
+
+def best_offer(
+    layers: OpenLayers,
+    rates: Rates,
+    hbm_bytes: float,
+    choice: Callable[[Configuration], Choose | bool] = _every_configuration,
+    floor_s: Callable[[int], float] = lambda _: 0.0,
+    last_s: float = np.inf,
+) -> Offer | None:
+    """The plan of a model with the least value on a chip with a memory; ``choice`` says whether a configuration is
+    placed, and how if not by the fastest plan. None where nothing fits, or nothing within ``last_s``, which counts
+    where energy does not.
+
+    Configurations are examined best bound first: by ``floor_s``, what no batch of a graph undercuts, then by lists and
     duals (:meth:`OpenLayers.least_s`); schedules are solved only where one may still be the best."""
-    rates, hbm_bytes = chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes
-    chosen = [choice(configuration) for configuration in task.configurations]
-    wanted = [number for number, one in enumerate(chosen) if one is not False]
-    floors_s = {graph: floor_s(graph) for graph in {task.configurations[number].graph for number in wanted}}
-    queue = [(floors_s[task.configurations[number].graph], number, False) for number in wanted]
-    heapify(queue)
-    found = list[tuple[int, Offer, PlacementProblem]]()
-    while queue:
-        least_s, number, bounded = heappop(queue)
-        configuration, one = task.configurations[number], chosen[number]
-        choose = None if isinstance(one, bool) else one
-        best = min((offer.value for _, offer, _ in found), default=np.inf)
-        free = layers.table is not None or best == np.inf
-        below_s = np.inf if free else float(rates.last_s(best, 0.0)) * (1 + BARELY)
-        if least_s > below_s or least_s == np.inf:  # memory hangs on no second
-            break
-        if not bounded:
-            heappush(queue, (max(least_s, layers.least_s(configuration, choose)), number, True))
-            continue
-        own = layers.exact(configuration.graph)
-        placed = placed_on(task, configuration, own, hbm_bytes, layers.table, below_s, choose)
+    task = layers.task
+    offers = list[tuple[float, int, Offer, PlacementProblem]]()
+
+    def below_s() -> float:
+        if layers.table is not None:
+            return np.inf
+        useful_s = float(rates.last_s(min(row[0] for row in offers), 0.0)) if offers else np.inf
+        return min(last_s, useful_s) * (1 + BARELY)
+
+    def place(number: int, choose: Choose | None) -> tuple[()]:
+        configuration = task.configurations[number]
+        exact = layers.exact(configuration.graph)
+        placed = placed_on(task, configuration, exact, hbm_bytes, layers.table, below_s(), choose)
         if placed.plan is not None:
             value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
             offer = Offer(configuration, placed.plan, placed.problem.zero, value)
-            found.append((number, offer, placed.problem))
-    if not found:
+            offers.append((value, number, offer, placed.problem))
+        return ()
+
+    def bound(number: int, choose: Choose | None, least_s: float) -> list[BoundedCandidate]:
+        sharper_s = max(least_s, layers.least_s(task.configurations[number], hbm_bytes, choose))
+        return [BoundedCandidate(sharper_s, (number, 1), lambda _: place(number, choose))]
+
+    floors_s: dict[int, float] = {}
+    candidates = []
+    for number, configuration in enumerate(task.configurations):
+        chosen = choice(configuration)
+        if chosen is False:
+            continue
+        if configuration.graph not in floors_s:
+            floors_s[configuration.graph] = floor_s(configuration.graph)
+        choose = None if isinstance(chosen, bool) else chosen
+        candidates.append(BoundedCandidate(floors_s[configuration.graph], (number, 0), partial(bound, number, choose)))
+    # What fits into no memory has an infinite bound.
+    best_first(candidates, lambda least_s: least_s > below_s() or least_s == np.inf)
+    if not offers:
         return None
-    _, offer, problem = min(found, key=lambda row: (row[1].value, row[0]))
+    _, _, offer, problem = min(offers, key=lambda row: row[:2])
     require_true(problem, document_of(offer.plan), task.prices)
     return offer
 
@@ -298,11 +282,11 @@ def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:
 
 def least_shortage(task: ModelTask, hbm_bytes: float) -> tuple[float, Shortage] | None:
     """What the most frugal configuration of a model lacks in a memory; None if one fits."""
-    found: list[tuple[float, Shortage]] = []
+    shortages: list[tuple[float, Shortage]] = []
     for configuration in task.configurations:
         if has_plan(task, configuration, hbm_bytes):
             return None
         shortage = shortage_of(pattern_of(task, configuration, hbm_bytes), task.prices)
         stage = shortage.tightest
-        found.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
-    return min(found, key=lambda one: one[0])
+        shortages.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
+    return min(shortages, key=lambda one: one[0])

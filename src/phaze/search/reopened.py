@@ -22,14 +22,14 @@ REMEDY = "move the folder away and start again"
 def rows_in(journal: Path, space: Space) -> tuple[SpaceChips, list[PrunedChip], list[Evaluated]]:
     """Of a space that is looked at in boxes the chips are those that its journal lists; of others all of them."""
     closed, evaluated = read_closed(journal), read_evaluated(journal)
-    opened = reopened(space, np.array([one.chip for one in closed], np.int64))
+    chips = reopened(space, np.array([row.chip for row in closed], np.int64))
     if not is_boxed(space):
-        return opened, closed, evaluated
-    if len(opened) != len(closed):
+        return chips, closed, evaluated
+    if len(chips) != len(closed):
         raise InputError(str(journal), "it lists chips that are none of its space", REMEDY)
-    places = [opened.index_of(one.chip) for one in evaluated]
-    known = [replace(one, chip=place) for one, place in zip(evaluated, places, strict=True) if place is not None]
-    return opened, [one._replace(chip=place) for place, one in enumerate(closed)], known
+    places = [chips.index_of(row.chip) for row in evaluated]
+    renumbered = [replace(row, chip=place) for row, place in zip(evaluated, places, strict=True) if place is not None]
+    return chips, [row._replace(chip=place) for place, row in enumerate(closed)], renumbered
 
 
 def place_of(opened: SpaceChips, number: int, where: str) -> int:
@@ -65,11 +65,11 @@ def require_evaluated(path: Path, rows: Iterable[Evaluated], job: SearchJob, sev
 
 def require_closed(path: Path, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], chips: int) -> None:
     """Refuse a journal whose rows are not one for each of ``chips`` chips, each closed for a reason that there is."""
-    if [one.chip for one in closed] != list(range(chips)):
+    if [row.chip for row in closed] != list(range(chips)):
         raise InputError(str(path), f"its {len(closed):,} rows are not the {chips:,} chips of its space", REMEDY)
-    wrong = [one.reason for one in closed if one.reason not in REASONS]
+    wrong = [row.reason for row in closed if row.reason not in REASONS]
     if wrong:
         raise InputError(str(path), f"the journal is damaged (no chip is excluded by {wrong[0][:40]!r})", REMEDY)
-    beyond = [one.chip for one in evaluated if not 0 <= one.chip < chips]
+    beyond = [row.chip for row in evaluated if not 0 <= row.chip < chips]
     if beyond:
         raise InputError(str(path), f"the journal is damaged (there is no chip {beyond[0]})", REMEDY)

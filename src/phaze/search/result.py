@@ -13,11 +13,12 @@ from phaze import __version__
 from phaze.documents import dumps
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.headroom import DeviceMemory, memory_left
-from phaze.evaluate.layers import column_costs
+from phaze.evaluate.layer_table import FULL, SELECTIVE
 from phaze.evaluate.offloaded import offload_document
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_document import clusters_document
 from phaze.hardware.chip_estimates import estimates_of
+from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.cluster import cluster_document as network_document
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
@@ -29,7 +30,7 @@ from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
 from phaze.search.energy import COMPONENTS
 from phaze.search.evaluated import ModelRun
-from phaze.search.evaluation import ExactLayers, ScheduleMemo
+from phaze.search.exact_layers import ExactLayers, ScheduleMemo
 from phaze.search.figures import with_figures
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plausibility import axis_ends, plausibility_of
@@ -46,8 +47,8 @@ SCHEMA = "phaze.result/1"
 def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
     """The chip, field by field."""
     chip = opened.chip(best.chip, hbm_bytes[best.hbm])
-    figures, made = estimates_of(chip), manufacturing_of(chip, load_terms())
-    if figures is None or made is None:
+    figures, manufacturing = estimates_of(chip), manufacturing_of(chip, load_terms())
+    if figures is None or manufacturing is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     return {
         "number": opened.number(best.chip),
@@ -67,29 +68,33 @@ def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]
         "clock_hz": chip.clock_hz,
         "area_mm2": float(opened.area_mm2[best.chip]),
         "design_power_w": figures.design_w,
-        "making_usd": made.usd,
-        "making_kgco2e": made.kgco2e,
+        "making_usd": manufacturing.usd,
+        "making_kgco2e": manufacturing.kgco2e,
         "peak_flops": chip.peak_flops,
-        **({"clusters": clusters_document(chip)} if chip.of_clusters else {}),
+        **({"clusters": clusters_document(chip)} if states_clusters(chip) else {}),
     }
 
 
 def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any]]:
     """The layers of one graph, with what their schedules take and what is proved of them."""
-    return [
-        {
-            "name": cost.name,
-            "count": graph.calls.count(index),
-            "forward_s": cost.forward_s,
-            "forward_lower_bound_s": least.forward_s,
-            "backward_s": cost.backward_s,
-            "backward_lower_bound_s": least.backward_s,
-            "selective_s": cost.selective_s,
-            "full_s": cost.full_s,
-            **({"modes_s": {mode.name: mode.again_s for mode in cost.more}} if cost.more else {}),
-        }
-        for index, (cost, least) in enumerate(zip(column_costs(layers.times), column_costs(layers.proved), strict=True))
-    ]
+    times, proved, documents = layers.times, layers.proved, []
+    for kind, layer in enumerate(times.layers):
+        again_s = times.again_s[:, kind, 0].tolist()
+        modes_s = {mode.name: seconds for mode, seconds in zip(layer.modes[1:-1], again_s[1:-1], strict=True)}
+        documents.append(
+            {
+                "name": layer.name,
+                "count": graph.calls.count(kind),
+                "forward_s": float(times.forward_s[kind, 0]),
+                "forward_lower_bound_s": float(proved.forward_s[kind, 0]),
+                "backward_s": float(times.backward_s[kind, 0]),
+                "backward_lower_bound_s": float(proved.backward_s[kind, 0]),
+                "selective_s": again_s[SELECTIVE],
+                "full_s": again_s[FULL],
+                **({"modes_s": modes_s} if modes_s else {}),
+            }
+        )
+    return documents
 
 
 def model_document(
@@ -155,7 +160,7 @@ def objective_document(job: SearchJob, scale: Scale, score: float, values: Seque
         document["baseline_values"] = list(scale.baseline)
     if job.objective.mean == "regret":
         del document["baseline"]
-        document["regrets"] = [value / own - 1.0 for value, own in zip(values, scale.baseline, strict=True)]
+        document["regrets"] = [value / least - 1.0 for value, least in zip(values, scale.baseline, strict=True)]
     return document
 
 
@@ -181,17 +186,17 @@ def answer_view(
     """All of an answer but its proof: ``chosen`` are chip and memory, ``configurations`` those of the models.
 
     ``known`` are schedules by model, as of :func:`phaze.search.reference.layers_on`. ``provisional``: list schedules,
-    and the answer says so (:mod:`phaze.search.first_design`).
+    and the answer says so (:mod:`phaze.search.initial_incumbent`).
 
     All of it follows from these by the plain path, so that nothing of it needs to be believed.
     """
     number, hbm = chosen
     chip = opened.chip(number, job.hbm_bytes[hbm])
-    found = [None] * len(configurations) if known is None else known
+    schedules = [None] * len(configurations) if known is None else known
     scheduler: Scheduler = "list" if provisional else "exact"
     models = [
-        with_figures(model_document(task, configuration, chip, own, scheduler), task, configuration, chip, job.budget)
-        for task, configuration, own in zip(tasks, configurations, found, strict=True)
+        with_figures(model_document(task, configuration, chip, memo, scheduler), task, configuration, chip, job.budget)
+        for task, configuration, memo in zip(tasks, configurations, schedules, strict=True)
     ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
     return {
@@ -201,7 +206,7 @@ def answer_view(
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
         "setting": setting_document(job, opened, chip),
         "plausibility": plausibility_of(chip),
-        **({"at_ends": axis_ends(opened, number)} if chip.of_clusters else {}),
+        **({"at_ends": axis_ends(opened, number)} if states_clusters(chip) else {}),
         **({"provisional": True} if provisional else {}),
     }
 
@@ -245,10 +250,10 @@ def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -
     scheduler: Scheduler = "list" if provisional else "exact"
     solved = state.known.solved
     fresh = [(ScheduleMemo(scheduler=scheduler, kept=[], solved=solved), b"") for _ in configurations]
-    found = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
-    known = [new if own is None else own for own, new in zip(found, fresh, strict=True)]
+    remembered = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
+    schedules = [new if own is None else own for own, new in zip(remembered, fresh, strict=True)]
     answer = answer_view(
-        state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), configurations, known, provisional
+        state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), configurations, schedules, provisional
     )
     pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
     for plain, searched in (*pairs, (answer["objective"]["score"], best.score)):

@@ -19,7 +19,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_table import CHUNK, LayerTable
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.bounds.chip_times import layer_times_on, open_times_on
@@ -31,10 +30,10 @@ from phaze.search.boxes.searching import search_boxes
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.cutoffs import last_times
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
+from phaze.search.dual_bounds import bounds_on, raise_open
 from phaze.search.evaluated import Evaluated
-from phaze.search.evaluation import ScheduleMemo
-from phaze.search.finer_bounds import bounds_on, raise_open
-from phaze.search.first_design import better_design, design_on, first_bounds, first_design, stop
+from phaze.search.exact_layers import ScheduleMemo
+from phaze.search.initial_incumbent import better_design, design_on, first_bounds, first_design, stop
 from phaze.search.journal import Journal
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
@@ -70,13 +69,13 @@ def in_process(state: SearchState, chips: list[int], cut: float) -> list[Evaluat
 
 def evaluate_round(state: SearchState, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
     """Open the chips of a round; what the journal has is not done again. What an engine leaves out stays open."""
-    kept = journal.known() if journal is not None else {}
-    wanted = [chip for chip in chips if chip not in kept]
+    journalled = journal.known() if journal is not None else {}
+    wanted = [chip for chip in chips if chip not in journalled]
     share_works(state, wanted)
-    found = {one.chip: one for one in engine(state, wanted, state.cut)} if wanted else {}
+    evaluated = {result.chip: result for result in engine(state, wanted, state.cut)} if wanted else {}
     if journal is not None:
-        journal.add(found[chip] for chip in wanted if chip in found)
-    done = {**found, **{chip: kept[chip] for chip in chips if chip in kept}}
+        journal.add(evaluated[chip] for chip in wanted if chip in evaluated)
+    done = {**evaluated, **{chip: journalled[chip] for chip in chips if chip in journalled}}
     state.evaluated.update({chip: done[chip] for chip in chips if chip in done})
     if len(done) < len(chips):
         raise OutOfTime
@@ -102,15 +101,15 @@ def _cuts(state: SearchState) -> list[float]:
 
 def keep_times(state: SearchState, shared: Shared | None) -> None:
     """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
-    job, opened = state.job, state.opened
+    job, chips = state.job, state.opened
 
     def work_out(index: Integers) -> list[list[LayerTable]]:
-        return layer_times_on(job, opened, state.networks, state.arrays, index, CHEAP, state.deadline)
+        return layer_times_on(job, chips, state.networks, state.arrays, index, CHEAP, state.deadline)
 
     if shared is None:
-        state.times = work_out(np.arange(len(opened)))
+        state.times = work_out(np.arange(len(chips)))
     else:
-        state.times = shared.layer_times(job, opened, work_out)
+        state.times = shared.layer_times(job, chips, work_out)
     state.floors = [model_floors(task, time) for task, time in zip(job.models, state.times, strict=True)]
 
 
@@ -132,9 +131,9 @@ def begin(
     memories = job.memories(job.objective.needs_energy) if memories is None else memories
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [np.full((len(task.configurations), len(memories), len(arrays)), np.inf) for task in job.models]
-    known = ScheduleMemo(solved=SolvedSchedules()) if shared is None else shared.schedules(job)
+    schedules = ScheduleMemo(solved=SolvedSchedules()) if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
-    state = SearchState(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, known)
+    state = SearchState(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, schedules)
     state.deadline, state.shared = deadline, shared
     if kept:
         keep_times(state, shared)
@@ -158,17 +157,17 @@ def _bound_all(state: SearchState) -> None:
         return
     for start in range(0, count, CHUNK):
         index, floors = np.arange(start, min(start + CHUNK, count)), None
-        if not state.arrays.of_clusters and _by_parts(state.job, state.arrays):
+        if _by_parts(state.job):
             times, floors = open_times_on(state.job, state.networks, state.arrays, index, cuts, state.deadline)
         else:
             times = _times_on(state, index)
         state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, times, cuts, floors=floors))
 
 
-def _by_parts(job: SearchJob, chips: ChipSet) -> bool:
+def _by_parts(job: SearchJob) -> bool:
     """Whether the loads of parts leave layers of chips to be looked at out; joules are those of all."""
     graphs = [graph for task in job.models for graph in task.graphs]
-    return not job.objective.needs_energy and all(counts_parts(graph, chips) for graph in graphs)
+    return not job.objective.needs_energy and all(counts_parts(graph) for graph in graphs)
 
 
 def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared: Shared | None) -> None:
@@ -178,7 +177,7 @@ def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared
         first_bounds(state, index)
         _hurry(state, shared)
     else:
-        times = [[own.taken(index) for own in model] for model in state.times] or _times_on(state, index)
+        times = [[table.taken(index) for table in model] for model in state.times] or _times_on(state, index)
         state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
     chips = _next(state, max(1, state.job.round_size // 4))
     if all(graph.has_formula for task in state.job.models for graph in task.graphs):
@@ -247,9 +246,9 @@ def search(
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
     ``opened`` are chips to search instead of those of the job's space, or that space in boxes with other constants of
-    its chips. With a deadline there is a design before any
-    chip is evaluated (:mod:`phaze.search.first_design`); what is found later does not depend on it. A space of many
-    chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
+    its chips. With a deadline there is a design before any chip is evaluated (:mod:`phaze.search.initial_incumbent`);
+    what is found later does not depend on it. A space of many chips is looked at in boxes (:mod:`phaze.search.boxes`),
+    and what they leave is searched.
     """
     deadline = after(job.limit_s) if deadline is None else deadline
     if isinstance(opened, BoxGrid) or (opened is None and is_boxed(job.space)):
@@ -274,10 +273,10 @@ def _search_chips(
     listed: float = float("inf"),
 ) -> SearchState:
     """A search of chips one by one; ``listed`` is the score of a design that is known to be one of them."""
-    kept, bounded = len(opened) <= LARGE and not deadline.is_set, False
-    if shared is None and _by_parts(job, opened.arrays()):
-        kept = False
-    state = begin(job, opened, scale, kept=kept, shared=shared, deadline=deadline)
+    keeps_times, bounded = len(opened) <= LARGE and not deadline.is_set, False
+    if shared is None and _by_parts(job):
+        keeps_times = False
+    state = begin(job, opened, scale, kept=keeps_times, shared=shared, deadline=deadline)
     state.listed = listed
     try:
         _pilot(state, engine, journal, shared)

@@ -42,6 +42,6 @@ def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str
         **_families(training.machine.stack),
         **({} if training.shards == (0,) else {"shard": [shard or "all" for shard in training.shards]}),
     }
-    if chip.of_clusters:
+    if not chip.lumped_share:
         document["constants"]["software_share"] = training.constants.software_share
     return document

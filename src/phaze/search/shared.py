@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phaze.evaluate.layer_table import LayerTable
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.chips import SpaceChips
-from phaze.search.evaluation import ScheduleMemo
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]

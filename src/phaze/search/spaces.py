@@ -8,9 +8,10 @@ from phaze import documents
 from phaze.documents import Reader
 from phaze.errors import InputError, unknown_name
 from phaze.files import is_path, read_text
+from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.clocked import at_held_clock
-from phaze.hardware.converted import as_clusters, without_measurements
-from phaze.hardware.library import chip_keys, load_chip, stated_chip
+from phaze.hardware.converted import without_measurements
+from phaze.hardware.library import chip_keys, clustered_chip, load_chip
 from phaze.hardware.technology import load_node
 from phaze.search.cluster_space import CLUSTER_SPACE, ClusterSpace
 from phaze.search.core_space import CoreSpace
@@ -61,7 +62,7 @@ def _with_technology(space: CoreSpace, reader: Reader) -> Space:
     area_of = space.keep.area_of
     area_chip = None if area_of is None else load_chip(area_of, reader, "cores")
     for key, chip in (("base", base), ("keep.area_of", area_chip)):
-        if chip is not None and chip.of_clusters:
+        if chip is not None and states_clusters(chip):
             seen = f"'{chip.name}' is a chip of clusters, whose spaces are phaze.space/2"
             raise InputError(f"{space.name}: {key}", seen, "name a chip of cores (phaze.chip/1)")
     if base.process is None:
@@ -71,7 +72,7 @@ def _with_technology(space: CoreSpace, reader: Reader) -> Space:
 
 def _with_node(space: ClusterSpace, reader: Reader) -> Space:
     # What was measured of a base is not of the chips that vary it.
-    base = without_measurements(as_clusters(stated_chip(*chip_keys(space.base_name, reader))))
+    base = without_measurements(clustered_chip(*chip_keys(space.base_name, reader)))
     if base.technology is None:
         raise _unnamed(space)
     if base.built.dies > 1 or base.built.base_dies:

@@ -11,7 +11,8 @@ from phaze.hardware.technology import Technology
 from phaze.search.chips import SpaceChips
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.evaluated import Evaluated
-from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
+from phaze.search.evaluation import ChipEvaluation
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.shared import Shared
 from phaze.search.task import Networks, SearchJob
@@ -138,8 +139,8 @@ class SearchState:
         rates = Rates(self.rates.rate[:, index], self.rates.weight, self.rates.delays)
         bounds = tuple(self.values(model, index)[:, :, 0] for model in range(len(self.bounds)))
         floors = tuple(floor[:, chip] for floor in self.floors)
-        own = (self.arrays.taken(index), rates, bounds, floors)
-        return WorkItem(chip, int(self.networks.of[chip]), *own, float(self.scored()[chip]))
+        figures = (self.arrays.taken(index), rates, bounds, floors)
+        return WorkItem(chip, int(self.networks.of[chip]), *figures, float(self.scored()[chip]))
 
     def open(self, chip: int) -> ChipEvaluation:
         """One chip, to be evaluated."""
@@ -151,7 +152,7 @@ class SearchState:
 
     @property
     def best(self) -> float:
-        return min((found.score for found in self.evaluated.values()), default=float("inf"))
+        return min((evaluated.score for evaluated in self.evaluated.values()), default=float("inf"))
 
     @property
     def cut(self) -> float:
@@ -165,8 +166,8 @@ class SearchState:
     def standing(self) -> Standing:
         """Where the search is."""
         scores = self.scores()
-        for chip, found in self.evaluated.items():
-            scores[chip] = found.lower
+        for chip, evaluated in self.evaluated.items():
+            scores[chip] = evaluated.lower
         memory = int(np.isinf(scores).sum())
         closed = np.zeros(len(scores), np.bool_)
         closed[list(self.evaluated)] = True

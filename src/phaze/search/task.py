@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.memo import Memo
-from phaze.evaluate.prices import KnownPrices, LevelPrices
 from phaze.evaluate.training_run import Budget
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
@@ -99,7 +99,7 @@ class ModelTask:
     training: Training
     graphs: tuple[RankGraph, ...]
     configurations: tuple[Configuration, ...]
-    prices: KnownPrices = field(compare=False, repr=False)
+    prices: NetworkPrices = field(compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     shared: Memo = field(default_factory=Memo, compare=False, repr=False)
 
@@ -110,7 +110,7 @@ class ModelTask:
 
     def notes(self, graph: int = 0) -> tuple[str, ...]:
         """What an answer that runs one of the graphs must say beside its numbers."""
-        return self.graphs[graph].notes(any(one.model.expert > 1 for one in self.graphs))
+        return self.graphs[graph].notes(any(rank_graph.model.expert > 1 for rank_graph in self.graphs))
 
 
 def on_all_devices(task: ModelTask, graph: RankGraph, layers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -143,20 +143,22 @@ def configurations_of(
 ) -> tuple[Configuration, ...]:
     """Every graph with every recompute choice, stage of ZeRO and size of a group that shares out state, in a fixed
     order."""
-    return tuple(Configuration(*one) for one in product(range(len(graphs)), recompute, zero_groups(zeros), shards))
+    return tuple(
+        Configuration(*choices) for choices in product(range(len(graphs)), recompute, zero_groups(zeros), shards)
+    )
 
 
 def task_of(
     name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[RecomputeChoice]
 ) -> ModelTask:
     """A model with every graph, recompute choice, stage of ZeRO and size of a group that shares out state."""
-    own = tuple(graphs)
-    found = configurations_of(own, tuple(recompute), training.zeros, training.shards)
-    return ModelTask(name, weight, training, own, found, _prices(training.machine))
+    rank_graphs = tuple(graphs)
+    configurations = configurations_of(rank_graphs, tuple(recompute), training.zeros, training.shards)
+    return ModelTask(name, weight, training, rank_graphs, configurations, _prices(training.machine))
 
 
-def _prices(machine: Machine) -> KnownPrices:
-    return KnownPrices(LevelPrices(machine.cluster, machine.basis))
+def _prices(machine: Machine) -> NetworkPrices:
+    return NetworkPrices(machine.cluster, machine.basis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +244,10 @@ class Networks:
 
     def groups(self, index: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], tuple[ModelTask, ...]]]:
         """The positions within ``index`` of the chips of each link, and the models on it."""
-        for at, tasks in enumerate(self.tasks):
-            own = np.flatnonzero(self.of[index] == at)
-            if len(own):
-                yield own, tasks
+        for network, tasks in enumerate(self.tasks):
+            positions = np.flatnonzero(self.of[index] == network)
+            if len(positions):
+                yield positions, tasks
 
 
 def networks_of(models: tuple[ModelTask, ...], space: Space, links: NDArray[np.float64]) -> Networks:

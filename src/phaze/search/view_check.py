@@ -10,8 +10,8 @@ from typing import Any
 
 from phaze.search.certificate import Certificate, Near
 from phaze.search.code import code_digest
-from phaze.search.plain_path import Plain
 from phaze.search.reference import way_of
+from phaze.search.reference_path import Plain
 from phaze.search.result import answer_view, result_view, written
 from phaze.search.state import TIE, WITHIN
 from phaze.search.task import Configuration

@@ -20,8 +20,8 @@ import numpy as np
 
 from phaze.cost.vector import BURST_BYTES, PASSES, ROW_KINDS
 from phaze.documents import digest
-from phaze.evaluate.layer_passes import RuledLayer
-from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.lowered_layer import LoweredLayer
+from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
 from phaze.search.answer import BestDesign
@@ -57,7 +57,7 @@ def fusion_of(tasks: Sequence[ModelTask]) -> list[list[list[list[list[list[int]]
     ]
 
 
-def _listed(layer: RuledLayer) -> tuple[RuledPass, ...]:
+def _listed(layer: LoweredLayer) -> tuple[LoweredPass, ...]:
     return (layer.forward, layer.backward) if layer.rule.paired else layer.passes
 
 

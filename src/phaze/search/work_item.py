@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.hardware.technology import Technology
 from phaze.search.evaluated import Evaluated
-from phaze.search.evaluation import ChipEvaluation, ScheduleMemo, evaluate
+from phaze.search.evaluation import ChipEvaluation, evaluate
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.task import ModelTask, SearchJob
 

@@ -107,7 +107,7 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
     works = step_works(job)
     rest = "a plan's timeline has no kernels: give a trace of torch.profiler"
     open_ = [(name, rest) for name in ("vector_hbm_share", "host_time", "levels")]
-    if not job.chip.of_clusters:
+    if job.chip.lumped_share:
         return RunFit((), (("software_share", f"{job.chip.name} is a chip of cores"), *open_))
     if line.stages != job.plan.pipeline:
         said = f"the trace has {line.stages} stages and the run {job.plan.pipeline}"

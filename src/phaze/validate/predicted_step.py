@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from phaze.cost.chip_set import chip_set
 from phaze.cost.work import Work
 from phaze.evaluate.flow import block_calls
-from phaze.evaluate.layer_passes import RuledLayer, ruled_layers
 from phaze.evaluate.layers import Setting
-from phaze.evaluate.ruled_pass import RuledPass, work_times
+from phaze.evaluate.lowered_layer import LoweredLayer, lower_layers
+from phaze.evaluate.lowered_pass import LoweredPass, work_times
 from phaze.evaluate.run_file import RunJob
 from phaze.hardware.calibration import Basis, Constants
 from phaze.hardware.stack import Stack
@@ -28,7 +28,7 @@ COUNTED: tuple[KernelClass, ...] = ("gemm", "attention", "vector")
 class StepWorks:
     """The passes of a run's step, each with how often one rank runs it, on no constants yet."""
 
-    passes: tuple[tuple[RuledPass, float], ...]
+    passes: tuple[tuple[LoweredPass, float], ...]
     added_bytes: float
     setting: Setting
 
@@ -75,10 +75,11 @@ def with_share(setting: Setting, share: float) -> Stack:
     return replace(setting.stack, software_share=shares)
 
 
-def _again(layer: RuledLayer, mode: str) -> RuledPass | None:
+def _again(layer: LoweredLayer, mode: str) -> LoweredPass | None:
+    selective, *_, full = layer.modes
     if mode == "full":
-        return layer.full or layer.forward
-    return layer.selective if mode == "selective" else None
+        return full.rerun or layer.forward
+    return selective.rerun if mode == "selective" else None
 
 
 def step_works(job: RunJob, basis: Basis = "calibrated") -> StepWorks:
@@ -87,9 +88,9 @@ def step_works(job: RunJob, basis: Basis = "calibrated") -> StepWorks:
     plan, model = job.plan, job.model
     rounds = -(-job.batch // (plan.data * plan.microbatch)) / plan.pipeline
     blocks = [model.calls[at].layer for at in block_calls(model)]
-    passes: list[tuple[RuledPass, float]] = []
+    passes: list[tuple[LoweredPass, float]] = []
     added = 0.0
-    for kind, layer in enumerate(ruled_layers(model, setting.machine)):
+    for kind, layer in enumerate(lower_layers(model, setting.machine)):
         often = rounds * model.count(kind)
         passes += [(layer.forward, often), (layer.backward, often)]
         again = _again(layer, plan.recompute)

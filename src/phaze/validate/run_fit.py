@@ -89,7 +89,7 @@ def fit_log(job: RunJob, step_s: float) -> RunFit:
     works = step_works(job)
     rest = "a log has no kernels: give a trace of torch.profiler"
     open_ = [(name, rest) for name in ("vector_hbm_share", "host_time", "levels", "hidden_synchronisation")]
-    if not job.chip.of_clusters:
+    if job.chip.lumped_share:
         return RunFit((), (("software_share", _cores(job)), *open_))
 
     def seconds(share: float) -> float:
@@ -120,7 +120,7 @@ def _enough(step: MeasuredStep, name: str, measured: float) -> str:
 
 def _products(works: StepWorks, step: MeasuredStep) -> Part:
     key, measured = "software_share", step.class_s.get("gemm", 0.0)
-    if not works.setting.chip.of_clusters:
+    if works.setting.chip.lumped_share:
         return (
             key,
             f"{works.setting.chip.name} is a chip of cores: give its products to phaze calibrate MEASUREMENTS.csv",

@@ -14,7 +14,7 @@ PLAN = {"schema": "phaze.tensor-plan/1", "cut": [{"weight": "up.weight", "dim": 
 def test_a_kept_plan_is_read_back(tmp_path: Path) -> None:
     kept = GraphCache(tmp_path)
     kept.remember("my.py:build", Facts("my.py:build", 32, None, False, (1, 2), plan=PLAN), [])
-    known = kept.known("my.py:build")
+    known = kept.cached_model("my.py:build")
     assert known is not None and known.facts.shards
 
 
@@ -25,4 +25,4 @@ def test_a_kept_plan_that_is_none_is_made_again(plan: object, tmp_path: Path) ->
     (path,) = (tmp_path / "models").iterdir()
     raw = json.loads(path.read_text())
     path.write_text(json.dumps({**raw, "facts": {**raw["facts"], "plan": plan}}))
-    assert kept.known("my.py:build") is None
+    assert kept.cached_model("my.py:build") is None

@@ -36,7 +36,7 @@ def graphs() -> dict[Point, Model]:
 def test_microbatches_between_two_traces_have_the_graphs_that_a_trace_gives(graphs: dict[Point, Model]) -> None:
     sampling = sampled(POINTS)
     assert len(sampling.first) == 16 and len(sampling.scaled) == 9
-    found = sampling.found({point: graphs[point] for point in sampling.first})
+    found = sampling.predicted({point: graphs[point] for point in sampling.first})
     assert found == {point: graphs[point] for point in sampling.scaled}
 
 
@@ -97,7 +97,7 @@ def _traced(graphs: Mapping[Point, Model], folder: Path, monkeypatch: pytest.Mon
     kept = GraphCache(folder)
     known = kept.remember("my.py:build", Facts("my.py:build", 2048, None, False, (1,)), [])
     for _ in range(2):
-        supply = Traced("my.py:build", kept, workers=1, known=known)
+        supply = Traced("my.py:build", kept, workers=1, cached=known)
         assert not supply.prepare(list(graphs))
         assert {point: supply.model(point) for point in graphs} == graphs
     return asked

@@ -132,7 +132,7 @@ def test_why_a_model_has_no_graph_at_a_point_is_kept_too(tmp_path: Path, monkeyp
     monkeypatch.setattr(supplying, "need_torch", lambda *rest, **more: None)
     points = [Point(width, 1, 32, "eager", False) for width in (1, 2)]
     for _ in range(2):
-        failed = Traced("my.py:build", kept, workers=1, known=known).prepare(points)
+        failed = Traced("my.py:build", kept, workers=1, cached=known).prepare(points)
         assert [str(failed[point]) for point in points][1] == "my.py: 2 heads; use 1."
     assert asked == [2, 1], "a process that was stopped is asked again, a refusal is not"
 
@@ -186,18 +186,18 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
     assert [again.model(point) for point in points] == [first.model(point) for point in points]
 
     monkeypatch.setattr(caching, "versions", lambda: {"torch": "1.0", "transformers": None})
-    assert kept.known(place) is None
+    assert kept.cached_model(place) is None
     monkeypatch.undo()
-    assert kept.known(place) is not None
+    assert kept.cached_model(place) is not None
     (own / "widths.py").write_text("HIDDEN = 32\n", encoding="utf-8")
-    assert kept.known(place) is None, "a file that the model's file imports has changed"
+    assert kept.cached_model(place) is None, "a file that the model's file imports has changed"
     (own / "widths.py").write_text("HIDDEN = 64\n", encoding="utf-8")
-    assert kept.known(place) is not None
+    assert kept.cached_model(place) is not None
 
     assert [(one.graphs > 0, one.bytes > 0) for one in kept.entries()] == [(True, True)]
     for file in (tmp_path / "graphs").iterdir():
         file.write_text("{", encoding="utf-8")
-    known = kept.known(place)
+    known = kept.cached_model(place)
     assert known is not None and kept.load(known, points[0]) is None, "what cannot be read is traced anew"
     assert kept.clear() == 1 + 2 * 3 and not kept.entries(), "the model's file, three graphs and their digests"
 
@@ -224,11 +224,11 @@ def test_the_cache_tells_two_packages_of_one_name_apart(
     goes_to("first")
     assert import_path.module_file("netbuilder.net") == str(tmp_path / "first" / "netbuilder" / "net.py")
     kept.remember(place, Facts(place, 32, None, False, (1,)), [str(tmp_path / "first" / "netbuilder" / "net.py")])
-    assert kept.known(place) is not None
+    assert kept.cached_model(place) is not None
     goes_to("second")
-    assert kept.known(place) is None, "the answer would be another package's model"
+    assert kept.cached_model(place) is None, "the answer would be another package's model"
     goes_to("first")
-    assert kept.known(place) is not None
+    assert kept.cached_model(place) is not None
 
 
 def test_the_code_of_a_package_that_is_installed_is_watched_too(

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 from phaze.errors import InputError
-from phaze.evaluate.layer_passes import keeping_of
+from phaze.evaluate.lowered_layer import keeping_of
 from phaze.graph.mixture import experts_of
 from phaze.graph.saved.modes import offered
 from phaze.graph.torch.source import config_source, source_of

@@ -9,8 +9,8 @@ from phaze.search.boxes.box_works import box_joules, box_layer_works
 from phaze.search.boxes.corners import Corners, corners_of
 from phaze.search.boxes.grid import Boxes, BoxGrid
 from phaze.search.chips import SpaceChips
+from phaze.search.dual_bounds import bounds_on, finer_times
 from phaze.search.energy import layer_floors
-from phaze.search.finer_bounds import bounds_on, finer_times
 from phaze.search.run import begin
 from phaze.search.task import SearchJob
 from tests.search.made import exact_score

@@ -33,17 +33,17 @@ LEVELS: Mapping[Fusion, tuple[Rule, ...]] = MappingProxyType(
 STRUCTURAL: tuple[Rule, ...] = (rules.chains, rules.clusters)
 
 
-def fuse_graph(graph: OperatorGraph, fusion: Fusion, known: Fusions | None = None) -> OperatorGraph:
-    """``graph`` after all rules of a level; ``known`` keeps what graphs of one structure have in common."""
+def fuse_graph(graph: OperatorGraph, fusion: Fusion, fusions: Fusions | None = None) -> OperatorGraph:
+    """``graph`` after all rules of a level; ``fusions`` keeps what graphs of one structure have in common."""
     every = LEVELS[fusion]
-    first = every[: next((at for at, rule in enumerate(every) if rule not in STRUCTURAL), len(every))]
+    first = every[: next((index for index, rule in enumerate(every) if rule not in STRUCTURAL), len(every))]
 
-    def by_structure(own: OperatorGraph) -> OperatorGraph:
-        return reduce(lambda found, rule: rule(found), first, own)
+    def by_structure(unfused: OperatorGraph) -> OperatorGraph:
+        return reduce(lambda fused, rule: rule(fused), first, unfused)
 
     if first:
-        graph = by_structure(graph) if known is None else known.fused(graph, fusion, by_structure)
-    return reduce(lambda found, rule: rule(found), every[len(first) :], graph)
+        graph = by_structure(graph) if fusions is None else fusions.fused(graph, fusion, by_structure)
+    return reduce(lambda fused, rule: rule(fused), every[len(first) :], graph)
 
 
 def _recompute(value: Recompute, layer: Layer, forward: OperatorGraph, fusion: Fusion) -> Recompute:

@@ -35,17 +35,17 @@ def in_order(operators: Sequence[Operator]) -> list[Operator]:
     open_count = [len(sources) for sources in waits]
     ready = [(op.id, i) for i, op in enumerate(operators) if not open_count[i]]
     heapq.heapify(ready)
-    found: list[Operator] = []
+    order: list[Operator] = []
     while ready:
         _, i = heapq.heappop(ready)
-        found.append(operators[i])
+        order.append(operators[i])
         for reader in readers.get(i, ()):
             open_count[reader] -= 1
             if not open_count[reader]:
                 heapq.heappush(ready, (operators[reader].id, reader))
-    if len(found) < len(operators):
+    if len(order) < len(operators):
         raise AssertionError("the operators form a cycle")
-    return found
+    return order
 
 
 def _core(parts: Iterable[Operator]) -> Core:
@@ -81,10 +81,10 @@ def joined(
         for access in part.reads:
             if access.tensor not in written:
                 reads.setdefault(access.tensor, []).append(access.bytes)
-    taken = tuple([Access(t, max(*n, min(bytes_of[t], sum(n)))) for t, n in reads.items()])
-    given = tuple([Access(t, n) for t, n in written.items() if t in outside])
+    inputs = tuple([Access(t, max(*n, min(bytes_of[t], sum(n)))) for t, n in reads.items()])
+    results = tuple([Access(t, n) for t, n in written.items() if t in outside])
     sizes = (("elements", max([produced(part) for part in parts])),)
-    return Operator(number, "fused", core, sizes, taken, given, module, tuple(parts))
+    return Operator(number, "fused", core, sizes, inputs, results, module, tuple(parts))
 
 
 def fused(members: Sequence[Operator], outside: Set[int], bytes_of: Mapping[int, int]) -> Operator:
@@ -95,11 +95,11 @@ def fused(members: Sequence[Operator], outside: Set[int], bytes_of: Mapping[int,
 
 def _readers(graph: OperatorGraph) -> dict[int, set[int]]:
     """For each tensor the places of the operators that read it."""
-    found: dict[int, set[int]] = {}
+    readers: dict[int, set[int]] = {}
     for place, op in enumerate(graph.operators):
         for access in op.reads:
-            found.setdefault(access.tensor, set()).add(place)
-    return found
+            readers.setdefault(access.tensor, set()).add(place)
+    return readers
 
 
 def contract(graph: OperatorGraph, partition: FusionPartition) -> OperatorGraph:
@@ -108,17 +108,17 @@ def contract(graph: OperatorGraph, partition: FusionPartition) -> OperatorGraph:
         return graph
     readers, outputs = _readers(graph), set(graph.outputs)
     bytes_of = {tensor.id: tensor.bytes for tensor in graph.tensors}
-    made: list[Operator] = []
+    operators: list[Operator] = []
     for places in partition.members.values():
         members = [graph.operators[place] for place in places]
         if len(members) == 1:
-            made.append(members[0])
+            operators.append(members[0])
             continue
         inside = set(places)
         written = {access.tensor for op in members for access in op.writes}
         outside = {t for t in written if t in outputs or readers.get(t, set()) - inside}
-        made.append(fused(members, outside, bytes_of))
-    after = OperatorGraph(graph.tensors, tuple(in_order(made)), graph.inputs, graph.outputs)
+        operators.append(fused(members, outside, bytes_of))
+    after = OperatorGraph(graph.tensors, tuple(in_order(operators)), graph.inputs, graph.outputs)
     check_conserved(graph, after)
     return after
 

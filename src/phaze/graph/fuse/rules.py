@@ -52,12 +52,12 @@ class _Groups:
     def reads(self, group: int) -> dict[int, int]:
         """Bytes that a group takes from outside, by tensor."""
         inner = {access.tensor for op in self.operators(group) for access in op.writes}
-        found: dict[int, int] = {}
+        entering: dict[int, int] = {}
         for op in self.operators(group):
             for access in op.reads:
                 if access.tensor not in inner:
-                    found[access.tensor] = max(found.get(access.tensor, 0), access.bytes)
-        return found
+                    entering[access.tensor] = max(entering.get(access.tensor, 0), access.bytes)
+        return entering
 
 
 def _made_inside(fill: Operator, scatter: Operator) -> bool:
@@ -65,10 +65,10 @@ def _made_inside(fill: Operator, scatter: Operator) -> bool:
     (else the clearing of the rest would be left out)."""
     if fill.kind != "fill" or scatter.kind != "scatter":
         return False
-    made = {access.tensor: access.bytes for access in fill.writes}
-    if not scatter.reads or scatter.reads[0].tensor not in made:
+    filled = {access.tensor: access.bytes for access in fill.writes}
+    if not scatter.reads or scatter.reads[0].tensor not in filled:
         return True
-    return sum(access.bytes for access in scatter.writes) >= sum(made.values())
+    return sum(access.bytes for access in scatter.writes) >= sum(filled.values())
 
 
 def chains(graph: OperatorGraph) -> OperatorGraph:

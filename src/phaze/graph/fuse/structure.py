@@ -54,18 +54,18 @@ class Structures:
         return graph.outputs, _cleared(graph), tuple([self._number(op) for op in graph.operators])
 
     def _number(self, op: Operator) -> int:
-        known = self.seen.get(id(op))
-        if known is None:
+        numbered = self.seen.get(id(op))
+        if numbered is None:
             reads, writes = [a.tensor for a in op.reads], [a.tensor for a in op.writes]
             parts = [self._number(part) for part in op.parts]
             bare = op.id, op.kind, op.core, op.module, *reads, "makes", *writes, "of", *parts
-            known = self.seen[id(op)] = self.numbers.setdefault(bare, len(self.numbers)), op
-        return known[0]
+            numbered = self.seen[id(op)] = self.numbers.setdefault(bare, len(self.numbers)), op
+        return numbered[0]
 
 
 def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:
     """How a graph was fused."""
-    place = {op.id: at for at, op in enumerate(before.operators)}
+    place = {op.id: index for index, op in enumerate(before.operators)}
     return tuple(
         FusionGroup(
             op.id,
@@ -84,22 +84,23 @@ def recipe_of(before: OperatorGraph, after: OperatorGraph) -> Recipe:
 KnownGroups = dict[tuple[frozenset[int], tuple[int, ...]], Operator]
 
 
-def regrouped(graph: OperatorGraph, recipe: Recipe, known: KnownGroups) -> OperatorGraph:
-    """A graph of the recipe's structure, fused; ``known`` are fused operators of graphs with members in common."""
+def regrouped(graph: OperatorGraph, recipe: Recipe, fused_groups: KnownGroups) -> OperatorGraph:
+    """A graph of the recipe's structure, fused; ``fused_groups`` are fused operators of graphs with members in
+    common."""
     if len(recipe) == len(graph.operators):
         return graph
     bytes_of: dict[int, int] = {}
     operators = []
-    for own in recipe:
-        if isinstance(own, int):
-            operators.append(graph.operators[own])
+    for group in recipe:
+        if isinstance(group, int):
+            operators.append(graph.operators[group])
             continue
-        parts = [graph.operators[at] for at in own.places]
-        key = own.outside, tuple(map(id, parts))
-        if key not in known:
+        parts = [graph.operators[index] for index in group.places]
+        key = group.outside, tuple(map(id, parts))
+        if key not in fused_groups:
             bytes_of = bytes_of or {tensor.id: tensor.bytes for tensor in graph.tensors}
-            known[key] = joined(own.id, own.core, own.module, parts, own.outside, bytes_of)
-        operators.append(known[key])
+            fused_groups[key] = joined(group.id, group.core, group.module, parts, group.outside, bytes_of)
+        operators.append(fused_groups[key])
     return OperatorGraph(graph.tensors, tuple(operators), graph.inputs, graph.outputs)
 
 
@@ -108,7 +109,7 @@ class Fusions:
     """Recipes that are known, by rules and structure, and fused operators that are."""
 
     structures: Structures = field(default_factory=Structures)
-    known: dict[Hashable, Recipe] = field(default_factory=dict)
+    recipes: dict[Hashable, Recipe] = field(default_factory=dict)
     groups: KnownGroups = field(default_factory=dict)
 
     def fused(self, graph: OperatorGraph, name: str, fuse: Callable[[OperatorGraph], OperatorGraph]) -> OperatorGraph:
@@ -116,7 +117,7 @@ class Fusions:
         if any(op.parts for op in graph.operators):
             return fuse(graph)
         key = name, self.structures.of(graph)
-        recipe = self.known.get(key)
+        recipe = self.recipes.get(key)
         if recipe is None:
-            recipe = self.known[key] = recipe_of(graph, fuse(graph))
+            recipe = self.recipes[key] = recipe_of(graph, fuse(graph))
         return regrouped(graph, recipe, self.groups)

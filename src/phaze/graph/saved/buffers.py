@@ -14,8 +14,8 @@ def weight_shapes(layer: Layer) -> frozenset[tuple[int, int]]:
     frozen = {parameter.tensor for parameter in layer.parameters if not parameter.trained}
     rows: dict[tuple[int, int], int] = {}
     for op in layer.forward.operators:
-        own = {access.tensor for access in op.reads} & parameters
-        if op.kind != "product" or not own or own <= frozen:
+        weights = {access.tensor for access in op.reads} & parameters
+        if op.kind != "product" or not weights or weights <= frozen:
             continue
         read = next((access.tensor for access in op.reads if access.tensor not in parameters), -1)
         key = (read, op.size("k"))

@@ -27,19 +27,19 @@ def least_kept(
 
     ``made_from`` are the tensors that a tensor is made from; one that is neither a source nor made from others comes
     from nothing (parameters, constants, what all layers share) and costs nothing."""
-    kept = {tensor for tensor in wanted if tensor in sources}
-    rest = _Network(kept)
-    rest.reached.update(dict.fromkeys(kept, False))
-    for tensor in sorted(set(wanted) - kept):
+    wanted_sources = {tensor for tensor in wanted if tensor in sources}
+    rest = _Network(wanted_sources)
+    rest.reached.update(dict.fromkeys(wanted_sources, False))
+    for tensor in sorted(set(wanted) - wanted_sources):
         rest.want(tensor, sources, made_from, size)
-    return frozenset(kept | rest.cut())
+    return frozenset(wanted_sources | rest.cut())
 
 
 class _Network:
     """Residual capacities of the split network: tensor t enters at node 2 t and leaves at 2 t + 1."""
 
-    def __init__(self, kept: Collection[int]) -> None:
-        self.kept = kept
+    def __init__(self, saved: Collection[int]) -> None:
+        self.saved = saved
         self.left: dict[int, dict[int, float]] = {_SOURCE: {}, _SINK: {}}
         self.reached: dict[int, bool] = {}
 
@@ -63,14 +63,14 @@ class _Network:
             tensor, done = stack.pop()
             if tensor in self.reached and not done:
                 continue
-            operands = () if tensor in sources or tensor in self.kept else tuple(made_from.get(tensor, ()))
+            operands = () if tensor in sources or tensor in self.saved else tuple(made_from.get(tensor, ()))
             if not done:
                 self.reached[tensor] = False
                 stack.append((tensor, True))
                 stack.extend((operand, False) for operand in operands)
                 continue
             paths = [operand for operand in operands if self.reached[operand]]
-            self.reached[tensor] = (tensor in sources and tensor not in self.kept) or bool(paths)
+            self.reached[tensor] = (tensor in sources and tensor not in self.saved) or bool(paths)
             if self.reached[tensor]:
                 self._join(2 * tensor, 2 * tensor + 1, float(size[tensor]))
                 for operand in paths:

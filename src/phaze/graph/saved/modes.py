@@ -82,8 +82,8 @@ AS_TRACED = Keeping()
 class Modes:
     """The modes of one layer, each made when it is asked for."""
 
-    def __init__(self, layer: Layer, keeping: Keeping, known: KnownRegions | None = None) -> None:
-        self.layer, self.keeping, self._parts = layer, keeping, known
+    def __init__(self, layer: Layer, keeping: Keeping, known_regions: KnownRegions | None = None) -> None:
+        self.layer, self.keeping, self._parts = layer, keeping, known_regions
         self.flow: Flow = flow_of(layer)
         self._made = {tensor: self.flow.made_from(tensor) for tensor in self.flow.writer}
         self._sizes = {number: tensor.bytes for number, tensor in self.flow.tensors.items()}
@@ -100,8 +100,8 @@ class Modes:
         """The parts of the layer that the stack can recompute."""
         if self._regions is None:
             wanted = {part for name in self.keeping.named for part in name.split(JOIN)} | set(self.keeping.modules)
-            found = (regions_of if self._parts is None else self._parts.of)(self.layer, self.flow)
-            self._regions = {name: region for name, region in found.items() if name in wanted}
+            regions = (regions_of if self._parts is None else self._parts.of)(self.layer, self.flow)
+            self._regions = {name: region for name, region in regions.items() if name in wanted}
         return self._regions
 
     def _bytes(self, tensors: Iterable[int]) -> int:
@@ -122,31 +122,31 @@ class Modes:
         """The least that is kept, with what all modes share made once."""
         return least_kept(wanted, sources, self._made, self._sizes)
 
-    def _rerun(self, kept: frozenset[int], among: frozenset[int] | None) -> OperatorGraph:
+    def _rerun(self, saved: frozenset[int], among: frozenset[int] | None) -> OperatorGraph:
         """The operators that lead from what is kept to what backward reads."""
         needed: set[int] = set()
-        stack, seen = [tensor for tensor in self.wanted if tensor not in kept], set(self.wanted)
+        stack, seen = [tensor for tensor in self.wanted if tensor not in saved], set(self.wanted)
         while stack:
             op = self.flow.writer.get(stack.pop())
             if op is None:
                 continue
             if among is None or op.id in among:
                 needed.add(op.id)
-            fresh = {a.tensor for a in op.reads} - self.flow.free - kept - seen
+            fresh = {a.tensor for a in op.reads} - self.flow.free - saved - seen
             seen |= fresh
             stack.extend(fresh)
         chosen: list[Operator] = [op for op in self.layer.forward.operators if op.id in needed]
         return part_of(self.layer.forward, chosen, self.wanted) if chosen else empty_graph()
 
-    def _mode(self, name: str, kept: frozenset[int], rerun: OperatorGraph) -> Mode:
-        own = min(self._bytes(kept), self.none_bytes)
-        return Mode(name, own, self.none_bytes - own + self.logit_bytes, rerun)
+    def _mode(self, name: str, saved: frozenset[int], rerun: OperatorGraph) -> Mode:
+        saved_bytes = min(self._bytes(saved), self.none_bytes)
+        return Mode(name, saved_bytes, self.none_bytes - saved_bytes + self.logit_bytes, rerun)
 
     def _of_regions(self, name: str, regions: Sequence[SavedRegion]) -> Mode:
         operators = frozenset().union(*(region.operators for region in regions))
         dropped = frozenset().union(*(region.operators for region in regions if region.drops))
-        kept = self._kept(operators, dropped)
-        return self._mode(name, kept, self._rerun(kept, operators))
+        saved = self._kept(operators, dropped)
+        return self._mode(name, saved, self._rerun(saved, operators))
 
     def none(self) -> Mode:
         """Nothing is recomputed."""
@@ -154,36 +154,36 @@ class Modes:
 
     def full(self) -> Mode:
         """The layer's inputs are kept."""
-        kept = min(self.layer.full.saved_bytes, self.none_bytes)
-        return Mode("full", kept, self.none_bytes - kept + self.logit_bytes, self.layer.full.rerun)
+        saved_bytes = min(self.layer.full.saved_bytes, self.none_bytes)
+        return Mode("full", saved_bytes, self.none_bytes - saved_bytes + self.logit_bytes, self.layer.full.rerun)
 
     def selective(self) -> Mode:
         """What the stack calls so."""
         if self.keeping.selective == "operators":
             return self._operators()
         rerun = self.layer.selective.rerun
-        made = {access.tensor for op in rerun.operators for access in op.writes}
-        if not made:
+        recomputed = {access.tensor for op in rerun.operators for access in op.writes}
+        if not recomputed:
             return self._mode("selective", self._kept(frozenset(), frozenset()), rerun)
-        return self._mode("selective", self._least(self.wanted - made, self.sources), rerun)
+        return self._mode("selective", self._least(self.wanted - recomputed, self.sources), rerun)
 
     def _operators(self) -> Mode:
-        kept, products = set(self.layer.full.saved), 0
+        results, products = set(self.layer.full.saved), 0
         parameters = {t.id for t in self.layer.forward.tensors if t.role == "parameter"}
         for op in self.layer.forward.operators:
             weighted = op.kind == "product" and any(a.tensor in parameters for a in op.reads)
             products += weighted
             if op.kind in EXCHANGES or op.kind == "attention" or (weighted and products % 2):
-                kept.update(a.tensor for a in op.writes)
-        found = frozenset(kept)
-        return self._mode("selective", found, self._rerun(found, None))
+                results.update(a.tensor for a in op.writes)
+        saved = frozenset(results)
+        return self._mode("selective", saved, self._rerun(saved, None))
 
     def alternate(self) -> Mode:
         """Full in every second block."""
         full = self.full()
-        own = (full.saved_bytes + self.none_bytes) // 2
+        saved_bytes = (full.saved_bytes + self.none_bytes) // 2
         live = self.none_bytes - full.saved_bytes + self.logit_bytes
-        return Mode(ALTERNATE, own, live, full.rerun, 0.5)
+        return Mode(ALTERNATE, saved_bytes, live, full.rerun, 0.5)
 
     def of(self, name: str) -> Mode:
         """The mode of a name: none, selective, full, alternate, or modules joined by +, with offload or without; a
@@ -198,9 +198,9 @@ class Modes:
             base = self.of(JOIN.join(part for part in parts if part != OFFLOAD) or "none")
             live = base.live_bytes + 2 * base.saved_bytes
             return Mode(name, 0, live, base.rerun, base.part, base.saved_bytes)
-        known = {"none": self.none, "selective": self.selective, "full": self.full, ALTERNATE: self.alternate}
-        if name in known:
-            return known[name]()
+        by_name = {"none": self.none, "selective": self.selective, "full": self.full, ALTERNATE: self.alternate}
+        if name in by_name:
+            return by_name[name]()
         chosen = [self.regions[part] for part in parts if part in self.regions]
         if not chosen:
             return Mode(name, self.none_bytes, self.logit_bytes, empty_graph())
@@ -232,18 +232,18 @@ def _largest(regions: Mapping[str, SavedRegion], names: Sequence[str]) -> list[s
     return [a for a in names if not any(regions[a].operators < regions[b].operators for b in names)]
 
 
-def _undominated(found: Sequence[Mode]) -> list[Mode]:
+def _undominated(modes: Sequence[Mode]) -> list[Mode]:
     """Those of some modes that no other one is at least as good as on every chip: it keeps as little or less, and what
     it runs again is a part of what they run; of equals the first."""
-    runs = [frozenset(op.id for op in mode.rerun.operators) for mode in found]
+    runs = [frozenset(op.id for op in mode.rerun.operators) for mode in modes]
 
     def beats(a: int, b: int) -> bool:
-        no_worse = found[a].saved_bytes <= found[b].saved_bytes and runs[a] <= runs[b]
-        same = found[a].saved_bytes == found[b].saved_bytes and runs[a] == runs[b]
+        no_worse = modes[a].saved_bytes <= modes[b].saved_bytes and runs[a] <= runs[b]
+        same = modes[a].saved_bytes == modes[b].saved_bytes and runs[a] == runs[b]
         return no_worse and (not same or a < b)
 
-    every = range(len(found))
-    return [found[b] for b in every if not any(beats(a, b) for a in every if a != b)]
+    every = range(len(modes))
+    return [modes[b] for b in every if not any(beats(a, b) for a in every if a != b)]
 
 
 def unions(modes: Modes) -> tuple[str, ...]:
@@ -259,10 +259,10 @@ def unions(modes: Modes) -> tuple[str, ...]:
     together: list[Mode] = []
     for count in range(1, len(order) + 1):
         mode = modes.of(JOIN.join(sorted(_largest(modes.regions, order[:count]))))
-        if mode.saved_bytes < min((own.saved_bytes for own in together), default=modes.none_bytes):
+        if mode.saved_bytes < min((other.saved_bytes for other in together), default=modes.none_bytes):
             together.append(mode)
     alone = [saving[name] for name in order if name not in {mode.name for mode in together}]
-    found = [mode.name for mode in _undominated([*together, *alone])]
+    names = [mode.name for mode in _undominated([*together, *alone])]
     own_more = (ALTERNATE,) if ALTERNATE in modes.keeping.modules else ()
-    kept = set(found[: MOST_UNIONS - len(own_more)])
-    return (*sorted(kept, key=lambda name: (-modes.of(name).saved_bytes, name)), *own_more)
+    offered = set(names[: MOST_UNIONS - len(own_more)])
+    return (*sorted(offered, key=lambda name: (-modes.of(name).saved_bytes, name)), *own_more)

@@ -37,18 +37,18 @@ class SavedRegion:
 
 def _kernel_of(flow: Flow, tensor: int) -> tuple[frozenset[int], frozenset[int]]:
     """The vector operators that make a tensor from what other kernels wrote, and those tensors."""
-    found: set[int] = set()
+    operators: set[int] = set()
     entering: set[int] = set()
     stack = [tensor]
     while stack:
-        made = flow.writer.get(stack[-1])
+        writer = flow.writer.get(stack[-1])
         last = stack.pop()
-        if made is None or is_kernel(made):
+        if writer is None or is_kernel(writer):
             entering.add(last)
-        elif made.id not in found:
-            found.add(made.id)
+        elif writer.id not in operators:
+            operators.add(writer.id)
             stack.extend(flow.made_from(last))
-    return frozenset(found), frozenset(entering)
+    return frozenset(operators), frozenset(entering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class _Reading:
         for op in self.layer.forward.operators:
             if self.weighted(op):
                 for tensor in sorted({a.tensor for a in op.reads} - self.flow.free):
-                    made = self.flow.writer.get(tensor)
-                    gathered = made is not None and made.kind == "all_gather"
-                    yield op, made.reads[0].tensor if made is not None and gathered else tensor
+                    writer = self.flow.writer.get(tensor)
+                    gathered = writer is not None and writer.kind == "all_gather"
+                    yield op, writer.reads[0].tensor if writer is not None and gathered else tensor
 
     def kinds(self, operators: Collection[int]) -> frozenset[str]:
         return frozenset(self.by_id[number].kind for number in operators)
@@ -84,26 +84,26 @@ def _own_norm(read: _Reading, tensor: int) -> tuple[frozenset[int], frozenset[in
     """The operators of the norm that makes a tensor, and what it reads; None if none does.
 
     A norm is one operator, or a chain with a root; it starts at its rows' own tensor, not at what was added before."""
-    made = read.flow.writer.get(tensor)
-    if made is None:
+    writer = read.flow.writer.get(tensor)
+    if writer is None:
         return None
-    if made.kind in NORMS:
-        return frozenset({made.id}), frozenset(read.flow.made_from(tensor))
-    if is_kernel(made):
+    if writer.kind in NORMS:
+        return frozenset({writer.id}), frozenset(read.flow.made_from(tensor))
+    if is_kernel(writer):
         return None
-    found, entering = _kernel_of(read.flow, tensor)
-    if "root" not in read.kinds(found):
+    operators, entering = _kernel_of(read.flow, tensor)
+    if "root" not in read.kinds(operators):
         return None
-    written = {a.tensor for number in found for a in read.by_id[number].writes}
+    written = {a.tensor for number in operators for a in read.by_id[number].writes}
     # What others read of the kernel as well (the residual) is where the norm starts.
-    waits = {t for t in written if t != tensor and any(op.id not in found for op in read.flow.readers.get(t, ()))}
+    waits = {t for t in written if t != tensor and any(op.id not in operators for op in read.flow.readers.get(t, ()))}
     inside: set[int] = set()
     stack = [tensor]
     while stack:
         last = stack.pop()
-        made = read.flow.writer.get(last)
-        if made is not None and made.id in found and made.id not in inside and last not in waits:
-            inside.add(made.id)
+        writer = read.flow.writer.get(last)
+        if writer is not None and writer.id in operators and writer.id not in inside and last not in waits:
+            inside.add(writer.id)
             stack.extend(read.flow.made_from(last))
     return frozenset(inside), frozenset(waits or entering)
 
@@ -125,15 +125,15 @@ def _around(read: _Reading) -> tuple[frozenset[int], frozenset[int]]:
     dense: set[int] = set()
     between: set[int] = set()
     for op, tensor in read.operands():
-        own, entering = _kernel_of(read.flow, tensor)
-        if not own or not read.kinds(own) & ACTIVATIONS:
+        kernel, entering = _kernel_of(read.flow, tensor)
+        if not kernel or not read.kinds(kernel) & ACTIVATIONS:
             continue
         before = {read.flow.writer[t].id for t in entering if t in read.flow.writer}
         before = {number for number in before if read.weighted(read.by_id[number])}
         if not before:
             continue
         if read.grouped(op):
-            between |= own
+            between |= kernel
             continue
         gathers = {
             read.flow.writer[a.tensor].id
@@ -141,7 +141,7 @@ def _around(read: _Reading) -> tuple[frozenset[int], frozenset[int]]:
             for a in read.by_id[number].reads
             if a.tensor in read.flow.writer and read.flow.writer[a.tensor].kind == "all_gather"
         }
-        dense |= own | before | gathers | {op.id}
+        dense |= kernel | before | gathers | {op.id}
     return frozenset(dense), frozenset(between)
 
 
@@ -158,22 +158,22 @@ def _experts(read: _Reading) -> frozenset[int]:
 
 def _latent(read: _Reading) -> frozenset[int]:
     """Products of normalised results of products, and the vector work between them and attention."""
-    found: set[int] = set()
+    operators: set[int] = set()
     for op, tensor in read.operands():
         norm = _own_norm(read, tensor)
         if norm is None or not norm[1]:
             continue
         sources = [read.flow.writer.get(t) for t in norm[1]]
-        if all(made is not None and read.weighted(made) for made in sources):
-            found.add(op.id)
-    if not found:
+        if all(writer is not None and read.weighted(writer) for writer in sources):
+            operators.add(op.id)
+    if not operators:
         return frozenset()
-    made = {a.tensor for number in found for a in read.by_id[number].writes}
+    written = {a.tensor for number in operators for a in read.by_id[number].writes}
     for op in read.layer.forward.operators:
-        if op.core == "vector" and not is_kernel(op) and any(a.tensor in made for a in op.reads):
-            found.add(op.id)
-            made.update(a.tensor for a in op.writes)
-    return frozenset(found)
+        if op.core == "vector" and not is_kernel(op) and any(a.tensor in written for a in op.reads):
+            operators.add(op.id)
+            written.update(a.tensor for a in op.writes)
+    return frozenset(operators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class KnownRegions:
     """The parts of layers of one structure, found once: they ask for no size but whether a product is grouped."""
 
     structures: Structures
-    known: dict[Hashable, dict[str, SavedRegion]] = field(default_factory=dict)
+    regions: dict[Hashable, dict[str, SavedRegion]] = field(default_factory=dict)
 
     def of(self, layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
         """As :func:`regions_of`."""
@@ -189,10 +189,10 @@ class KnownRegions:
         grouped = tuple([is_batched(op) for op in graph.operators if op.kind == "product"])
         roles = tuple([(tensor.id, tensor.role) for tensor in graph.tensors])
         key = self.structures.of(graph), roles, grouped, flow.free
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = regions_of(layer, flow)
-        return found
+        regions = self.regions.get(key)
+        if regions is None:
+            regions = self.regions[key] = regions_of(layer, flow)
+        return regions
 
 
 def regions_of(layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
@@ -204,11 +204,11 @@ def regions_of(layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
     for _, tensor in read.operands():
         norm = _own_norm(read, tensor)
         # A latent is normalised apart; the norm of the residual is what Megatron means.
-        if norm is not None and not any((made := flow.writer.get(t)) and read.weighted(made) for t in norm[1]):
+        if norm is not None and not any((writer := flow.writer.get(t)) and read.weighted(writer) for t in norm[1]):
             norms |= norm[0]
     dense, between = _around(read)
     experts = _experts(read)
-    found = {
+    regions = {
         "core_attn": SavedRegion(_core_attention(read)),
         "layernorm": SavedRegion(frozenset(norms), drops=True),
         "shared_experts" if experts else "mlp": SavedRegion(dense),
@@ -216,4 +216,4 @@ def regions_of(layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
         "moe": SavedRegion(experts),
         "mla_up_proj": SavedRegion(latent, drops=True),
     }
-    return {name: found[name] for name in MODULES if name in found and found[name].operators}
+    return {name: regions[name] for name in MODULES if name in regions and regions[name].operators}

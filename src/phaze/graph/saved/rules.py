@@ -73,10 +73,10 @@ def flow_of(layer: Layer) -> Flow:
         for access in op.reads:
             readers.setdefault(access.tensor, []).append(op)
     wanted = frozenset(layer.none.saved)
-    own = wanted | set(layer.full.saved)
+    saved_by_layer = wanted | set(layer.full.saved)
     tensors = {tensor.id: tensor for tensor in graph.tensors}
-    free = frozenset(id_ for id_, tensor in tensors.items() if id_ not in writer and id_ not in own)
-    inputs = frozenset(id_ for id_ in tensors if id_ not in writer and id_ in own)
+    free = frozenset(id_ for id_, tensor in tensors.items() if id_ not in writer and id_ not in saved_by_layer)
+    inputs = frozenset(id_ for id_ in tensors if id_ not in writer and id_ in saved_by_layer)
     saved = wanted | {a.tensor for op in layer.backward.operators for a in op.reads}
     results = frozenset(t for t in graph.outputs if t not in saved)
     return Flow(tensors, writer, {t: tuple(ops) for t, ops in readers.items()}, wanted, free, inputs, results)
@@ -91,10 +91,10 @@ def _depths(graph: OperatorGraph) -> dict[int, int]:
     """By tensor the most kernels of other cores on a path to it."""
     depth: dict[int, int] = {}
     for op in graph.operators:
-        own = max((depth.get(access.tensor, 0) for access in op.reads), default=0)
-        own += op.core in ("tensor", "both")
+        kernels = max((depth.get(access.tensor, 0) for access in op.reads), default=0)
+        kernels += op.core in ("tensor", "both")
         for access in op.writes:
-            depth[access.tensor] = own
+            depth[access.tensor] = kernels
     return depth
 
 
@@ -108,7 +108,7 @@ def _widens(flow: Flow, tensor: int) -> bool:
 
 def _written(layer: Layer, flow: Flow) -> frozenset[int]:
     """The tensors that kernels write to memory, and inputs."""
-    depth, found = _depths(layer.forward), set(flow.inputs)
+    depth, written = _depths(layer.forward), set(flow.inputs)
     # Kernels read what is in memory, other operators what at most so many products lead to.
     reads = {
         op.id: inf if is_kernel(op) else max([depth.get(a.tensor, 0) for a in op.reads], default=0)
@@ -119,14 +119,14 @@ def _written(layer: Layer, flow: Flow) -> frozenset[int]:
             reads[op.id] > depth[tensor] for beside in operator.writes for op in flow.readers.get(beside.tensor, ())
         )
         if (is_kernel(operator) or tensor in flow.outputs or later) and not _widens(flow, tensor):
-            found.add(tensor)
-    return frozenset(found)
+            written.add(tensor)
+    return frozenset(written)
 
 
 def _once(flow: Flow) -> frozenset[int]:
     """The results of operators that a compiler does not run twice, and inputs."""
-    made = (t for t, op in flow.writer.items() if op.core != "vector" or op.kind in ONCE)
-    return flow.inputs | frozenset(made)
+    results = (t for t, op in flow.writer.items() if op.core != "vector" or op.kind in ONCE)
+    return flow.inputs | frozenset(results)
 
 
 def sources_of(layer: Layer, flow: Flow, saves: Saves) -> frozenset[int]:
@@ -148,35 +148,35 @@ def _scaled_rows(layer: Layer, flow: Flow) -> frozenset[int]:
     for op in layer.backward.operators:
         for access in op.reads:
             reads.setdefault(access.tensor, []).append(op)
-    found = set()
+    scaled_rows = set()
     for tensor in flow.wanted:
-        made = flow.writer.get(tensor)
-        if made is None or made.kind != "product" or not is_batched(made):
+        writer = flow.writer.get(tensor)
+        if writer is None or writer.kind != "product" or not is_batched(writer):
             continue
-        if not any(roles[a.tensor] == "parameter" for a in made.reads):
+        if not any(roles[a.tensor] == "parameter" for a in writer.reads):
             continue
         later = (*flow.readers.get(tensor, ()), *reads.get(tensor, ()))
         if all(op.kind == "multiply" for op in later):
-            found.add(tensor)
-    return frozenset(found)
+            scaled_rows.add(tensor)
+    return frozenset(scaled_rows)
 
 
 def logits(layer: Layer) -> int | None:
     """The tensor of the logits of a layer that ends in a loss: its largest result of a product; None without one."""
     if layer.output_bytes > LOSS_BYTES:
         return None
-    made = [a.tensor for op in layer.forward.operators if op.kind == "product" for a in op.writes]
+    results = [a.tensor for op in layer.forward.operators if op.kind == "product" for a in op.writes]
     elements = {tensor.id: tensor.elements for tensor in layer.forward.tensors}
-    return max(made, key=lambda tensor: (elements[tensor], -tensor), default=None)
+    return max(results, key=lambda tensor: (elements[tensor], -tensor), default=None)
 
 
 def after(graph: OperatorGraph, tensor: int) -> frozenset[int]:
     """A tensor and all that is made from it."""
-    found = {tensor}
+    reached = {tensor}
     for op in graph.operators:
-        if any(access.tensor in found for access in op.reads):
-            found.update(access.tensor for access in op.writes)
-    return frozenset(found)
+        if any(access.tensor in reached for access in op.reads):
+            reached.update(access.tensor for access in op.writes)
+    return frozenset(reached)
 
 
 def wanted_of(layer: Layer, flow: Flow, saves: Saves, without_logits: bool) -> frozenset[int]:

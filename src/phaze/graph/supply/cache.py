@@ -40,31 +40,31 @@ LONGEST = 4096
 
 def cache_folder() -> Path:
     """``PHAZE_CACHE``, else the user's usual cache folder."""
-    own = os.environ.get("PHAZE_CACHE")
-    if own:
-        return Path(own)
+    chosen = os.environ.get("PHAZE_CACHE")
+    if chosen:
+        return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "phaze"
 
 
 def versions() -> dict[str, str | None]:
     """The installed versions of what a trace depends on; None where there is none."""
-    found: dict[str, str | None] = {}
+    installed: dict[str, str | None] = {}
     for name in MAKERS:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            installed[name] = None
+    return installed
 
 
 @cache
 def tracer_digest() -> str:
     """SHA-256 over the code that traces."""
     room = Path(store.__file__).parent
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(room.rglob("*.py")):
-        found.update(file.relative_to(room).as_posix().encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()
+        digest.update(file.relative_to(room).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 def file_digest(path: str) -> str | None:
@@ -114,9 +114,9 @@ class GraphCache:
         key = [place, str(Path.cwd()), *resolved(place_and_plan(place)[0])]
         return self.folder / "models" / f"{documents.digest(key)[:40]}.json"
 
-    def path(self, known: Known, point: Point) -> Path:
+    def path(self, cached: Known, point: Point) -> Path:
         """Where the graph of a model at a point is kept."""
-        return self.folder / "graphs" / f"{documents.digest([known.digest, point.document()])[:40]}.json"
+        return self.folder / "graphs" / f"{documents.digest([cached.digest, point.document()])[:40]}.json"
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         if not path.is_file():
@@ -127,7 +127,7 @@ class GraphCache:
         except InputError:
             return None
 
-    def known(self, place: str) -> Known | None:
+    def cached_model(self, place: str) -> Known | None:
         """The model at ``place``, if nothing that it was made from has changed."""
         raw = self._read(self._model_file(place))
         if raw is None or raw.get("schema") != SCHEMA or raw.get("tracer") != tracer_digest():
@@ -179,43 +179,43 @@ class GraphCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def load(self, known: Known, point: Point) -> Model | None:
+    def load(self, cached: Known, point: Point) -> Model | None:
         """The graph of a model at a point, if it was kept."""
-        path = self.path(known, point)
-        found = self._unchanged(path)
-        if found is None:
+        path = self.path(cached, point)
+        model = self._unchanged(path)
+        if model is None:
             raw = self._read(path)
             if raw is None:
                 return None
             try:
-                found = store.model_of(raw, "a cached graph")
+                model = store.model_of(raw, "a cached graph")
             except PhazeError:
                 return None
-        same = found.tensor, found.microbatch, found.sequence, found.attention, found.sequence_parallel
-        return found if same == tuple(point.document().values()) else None
+        same = model.tensor, model.microbatch, model.sequence, model.attention, model.sequence_parallel
+        return model if same == tuple(point.document().values()) else None
 
-    def save(self, known: Known, point: Point, graph: Mapping[str, Any]) -> None:
+    def save(self, cached: Known, point: Point, graph: Mapping[str, Any]) -> None:
         """Keep the graph of a model at a point."""
-        self._write(self.path(known, point), graph, summed=True)
+        self._write(self.path(cached, point), graph, summed=True)
 
-    def refused(self, known: Known, point: Point) -> InputError | None:
+    def refused(self, cached: Known, point: Point) -> InputError | None:
         """Why a model has no graph at a point, if that was kept."""
-        raw = self._read(self.path(known, point)) or {}
-        said = [raw.get(key) for key in ("where", "problem", "remedy")]
-        return InputError(*map(str, said)) if raw.get("schema") == REFUSED and None not in said else None
+        raw = self._read(self.path(cached, point)) or {}
+        stated = [raw.get(key) for key in ("where", "problem", "remedy")]
+        return InputError(*map(str, stated)) if raw.get("schema") == REFUSED and None not in stated else None
 
-    def save_refused(self, known: Known, point: Point, fault: InputError) -> None:
+    def save_refused(self, cached: Known, point: Point, fault: InputError) -> None:
         """Keep why a model has no graph at a point: to find out again takes a trace."""
-        said = {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
-        self._write(self.path(known, point), {"schema": REFUSED, "name": known.facts.name, **said})
+        reason = {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
+        self._write(self.path(cached, point), {"schema": REFUSED, "name": cached.facts.name, **reason})
 
     def _files(self) -> Iterator[tuple[Path, int]]:
         """Every file that is kept, and its bytes; what is no file was put there by somebody else."""
         for part in ("models", "graphs"):
             for path in sorted((self.folder / part).glob("*.*")):
-                found = path.lstat()
-                if path.suffix in (".json", SUM) and stat.S_ISREG(found.st_mode):
-                    yield path, found.st_size
+                status = path.lstat()
+                if path.suffix in (".json", SUM) and stat.S_ISREG(status.st_mode):
+                    yield path, status.st_size
 
     def entries(self) -> list[Kept]:
         """What is kept, by the place of its model, most bytes first."""
@@ -230,7 +230,7 @@ class GraphCache:
             count[place] = count.get(place, 0) + is_graph
             size[place] = size.get(place, 0) + length
         return sorted(
-            (Kept(place, count[place], size[place]) for place in size), key=lambda one: (-one.bytes, one.place)
+            (Kept(place, count[place], size[place]) for place in size), key=lambda entry: (-entry.bytes, entry.place)
         )
 
     def clear(self) -> int:

@@ -19,14 +19,14 @@ def search_path() -> list[str]:
 def module_file(name: str) -> str | None:
     """The file of a module by its dotted name; None where no folder has it. Packages above it are not run."""
     folders = [*search_path(), *sys.path]  # the latter knows what is installed as editable
-    path, found = "", None
+    path, spec = "", None
     for step in name.split("."):
         path = f"{path}.{step}" if path else step
-        found = PathFinder.find_spec(path, folders)
-        if found is None:
+        spec = PathFinder.find_spec(path, folders)
+        if spec is None:
             return None
-        folders = list(found.submodule_search_locations or [])
-    return None if found is None or found.origin is None else os.path.realpath(found.origin)
+        folders = list(spec.submodule_search_locations or [])
+    return None if spec is None or spec.origin is None else os.path.realpath(spec.origin)
 
 
 def resolved(place: str) -> list[str]:

@@ -30,21 +30,21 @@ class ModuleSupply:
     name: str = "module"
     experts: tuple[int, int, int] | None = None
     bench: Any = None
-    known: Facts | None = None
-    held: dict[Point, Model] = field(default_factory=dict)
+    traced_facts: Facts | None = None
+    models: dict[Point, Model] = field(default_factory=dict)
 
     @property
     def facts(self) -> Facts:
         """Its sequence, and the widths that divide it."""
-        if self.known is None:
+        if self.traced_facts is None:
             need_torch(self.name)
             from phaze.graph.torch.user import module_source
             from phaze.graph.torch.worker import Bench
 
             self.bench = Bench()
             source = module_source(self.name, self.module, self.inputs, self.loss)
-            self.known = facts_of(self.bench.open_source(self.name, source, None))
-        return self.known
+            self.traced_facts = facts_of(self.bench.open_source(self.name, source, None))
+        return self.traced_facts
 
     def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
         """All of them, both ways."""
@@ -53,12 +53,12 @@ class ModuleSupply:
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Trace what was not traced before, one after the other."""
         failed: dict[Point, InputError] = {}
-        missing = [point for point in dict.fromkeys(points) if point not in self.held]
+        missing = [point for point in dict.fromkeys(points) if point not in self.models]
         assert self.facts
         for done, point in enumerate(missing, start=1):
             try:
                 graph = self.bench.trace(point.document())["graph"]
-                self.held[point] = store.model_of(graph, self.name)
+                self.models[point] = store.model_of(graph, self.name)
             except InputError as fault:
                 failed[point] = fault
             watch(done, len(missing), str(point))
@@ -68,7 +68,7 @@ class ModuleSupply:
         """The graph at a point, or the InputError that says why there is none."""
         for fault in self.prepare([point]).values():
             raise fault
-        return self.held[point]
+        return self.models[point]
 
     def file(self, model: Model) -> str:
         """Where a graph of it is written, by content."""

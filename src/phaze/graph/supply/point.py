@@ -67,9 +67,9 @@ class Facts:
         """Whether it can be run with sequence parallelism."""
         return self.plan is None or bool(self.plan.get("sequence_parallel", True))
 
-    def length(self, asked: int | None) -> int:
+    def length(self, requested: int | None) -> int:
         """The sequence to use: its own if none is asked for."""
-        length = self.sequence if asked is None else asked
+        length = self.sequence if requested is None else requested
         if self.fixed and self.sequence == 1 != length:
             raise InputError("--sequence", f"{self.name} has no sequence: it is planned in samples", "leave it out")
         if self.fixed and length != self.sequence:

@@ -56,14 +56,14 @@ class GraphScale:
     def model(self, low: Model, high: Model) -> Model:
         """The graph at the wanted microbatch."""
         layers = _pairs(low.layers, high.layers)
-        found = replace(
+        scaled = replace(
             low,
             microbatch=self.wanted,
             layers=tuple(self._layer(a, b) for a, b in layers),
             edges=tuple(self._edge(a, b) for a, b in _pairs(low.edges, high.edges)),
         )
         _same(replace(low, microbatch=0, layers=(), edges=()), replace(high, microbatch=0, layers=(), edges=()))
-        return found
+        return scaled
 
     def _edge(self, a: Edge, b: Edge) -> Edge:
         _same((a.source, a.target), (b.source, b.target))
@@ -73,19 +73,19 @@ class GraphScale:
         _same((a.name, a.parameters, a.sharded), (b.name, b.parameters, b.sharded))
         forward = self._graph(a.forward, b.forward)
 
-        def kept(one: Recompute, other: Recompute) -> Recompute:
-            _same(one.saved, other.saved)
-            again = one.rerun == a.forward and other.rerun == b.forward
-            rerun = forward if again else self._graph(one.rerun, other.rerun)
-            return Recompute(one.saved, self.size(one.saved_bytes, other.saved_bytes), rerun)
+        def recompute(low: Recompute, high: Recompute) -> Recompute:
+            _same(low.saved, high.saved)
+            again = low.rerun == a.forward and high.rerun == b.forward
+            rerun = forward if again else self._graph(low.rerun, high.rerun)
+            return Recompute(low.saved, self.size(low.saved_bytes, high.saved_bytes), rerun)
 
         return replace(
             a,
             forward=forward,
             backward=self._graph(a.backward, b.backward),
-            none=kept(a.none, b.none),
-            selective=kept(a.selective, b.selective),
-            full=kept(a.full, b.full),
+            none=recompute(a.none, b.none),
+            selective=recompute(a.selective, b.selective),
+            full=recompute(a.full, b.full),
             shared_bytes=self.size(a.shared_bytes, b.shared_bytes),
             input_bytes=self.size(a.input_bytes, b.input_bytes),
             output_bytes=self.size(a.output_bytes, b.output_bytes),
@@ -93,11 +93,11 @@ class GraphScale:
 
     def _graph(self, a: OperatorGraph, b: OperatorGraph) -> OperatorGraph:
         _same((a.inputs, a.outputs), (b.inputs, b.outputs))
-        most = {one.id: (one.bytes, other.bytes) for one, other in _pairs(a.tensors, b.tensors)}
-        tensors = tuple(self._tensor(one, other) for one, other in _pairs(a.tensors, b.tensors))
+        most = {low.id: (low.bytes, high.bytes) for low, high in _pairs(a.tensors, b.tensors)}
+        tensors = tuple(self._tensor(low, high) for low, high in _pairs(a.tensors, b.tensors))
         return OperatorGraph(
             tensors,
-            tuple(self._operator(one, other, most) for one, other in _pairs(a.operators, b.operators)),
+            tuple(self._operator(low, high, most) for low, high in _pairs(a.operators, b.operators)),
             a.inputs,
             a.outputs,
         )
@@ -110,16 +110,16 @@ class GraphScale:
         _same((a.id, a.kind, a.core, a.module), (b.id, b.kind, b.core, b.module))
         _same([name for name, _ in a.sizes], [name for name, _ in b.sizes])
 
-        def accesses(one: Sequence[Access], other: Sequence[Access]) -> tuple[Access, ...]:
-            _same([access.tensor for access in one], [access.tensor for access in other])
-            return tuple(Access(p.tensor, self.size(p.bytes, q.bytes, most[p.tensor])) for p, q in _pairs(one, other))
+        def accesses(low: Sequence[Access], high: Sequence[Access]) -> tuple[Access, ...]:
+            _same([access.tensor for access in low], [access.tensor for access in high])
+            return tuple(Access(p.tensor, self.size(p.bytes, q.bytes, most[p.tensor])) for p, q in _pairs(low, high))
 
         return replace(
             a,
             sizes=tuple((name, self.size(p, q)) for (name, p), (_, q) in _pairs(a.sizes, b.sizes)),
             reads=accesses(a.reads, b.reads),
             writes=accesses(a.writes, b.writes),
-            parts=tuple(self._operator(one, other, most) for one, other in _pairs(a.parts, b.parts)),
+            parts=tuple(self._operator(low, high, most) for low, high in _pairs(a.parts, b.parts)),
         )
 
 
@@ -147,21 +147,23 @@ class Sampling:
     scaled: Mapping[Point, tuple[Point, Point]]
     checks: Mapping[Group, tuple[Point, tuple[Point, Point]]]
 
-    def found(self, held: Mapping[Point, Model]) -> dict[Point, Model]:
-        """The graphs that follow from those that are ``held``."""
+    def predicted(self, models: Mapping[Point, Model]) -> dict[Point, Model]:
+        """The graphs that follow from those in ``models``."""
         holds = {
-            group for group, (point, pair) in self.checks.items() if _predicted(point, pair, held) == held.get(point)
+            group
+            for group, (point, pair) in self.checks.items()
+            if _predicted(point, pair, models) == models.get(point)
         }
-        found = {}
+        models_found = {}
         for point, pair in self.scaled.items():
-            model = _predicted(point, pair, held) if (point.sequence, point.attention) in holds else None
+            model = _predicted(point, pair, models) if (point.sequence, point.attention) in holds else None
             if model is not None:
-                found[point] = model
-        return found
+                models_found[point] = model
+        return models_found
 
 
-def _predicted(point: Point, pair: tuple[Point, Point], held: Mapping[Point, Model]) -> Model | None:
-    low, high = (held.get(sample) for sample in pair)
+def _predicted(point: Point, pair: tuple[Point, Point], models: Mapping[Point, Model]) -> Model | None:
+    low, high = (models.get(sample) for sample in pair)
     if low is None or high is None:
         return None
     try:

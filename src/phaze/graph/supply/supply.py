@@ -157,34 +157,34 @@ class SuppliedGraph:
 class Traced:
     """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is kept.
 
-    One that is ``kept`` has only what was traced before: a document that somebody else made runs nothing.
+    One that is ``traced_before`` has only what was traced before: a document that somebody else made runs nothing.
     """
 
     place: str
     cache: GraphCache
     workers: int
     fresh: bool = False
-    kept: bool = False
+    traced_before: bool = False
     experts: tuple[int, int, int] | None = None
-    known: Known | None = None
+    cached: Known | None = None
     workshop: Workshop | None = None
-    held: dict[Point, Model] = field(default_factory=dict)
+    models: dict[Point, Model] = field(default_factory=dict)
 
     def _opened(self) -> Known:
-        if self.known is None and not self.fresh:
-            self.known = self.cache.known(self.place)
-        if self.known is None:
+        if self.cached is None and not self.fresh:
+            self.cached = self.cache.cached_model(self.place)
+        if self.cached is None:
             facts, files = self._shop().open()
-            self.known = self.cache.remember(self.place, facts, files)
-        return self.known
+            self.cached = self.cache.remember(self.place, facts, files)
+        return self.cached
 
     def _shop(self) -> Workshop:
         if self.workshop is None:
-            if self.kept:
+            if self.traced_before:
                 seen = "its graphs are not kept, and a document traces no model"
                 raise InputError(self.place, seen, "plan it first: phaze plan --model")
             need_torch(self.place, loads=False)
-            facts = None if self.known is None else self.known.facts
+            facts = None if self.cached is None else self.cached.facts
             self.workshop = Workshop(self.place, self.workers, facts=facts)
         return self.workshop
 
@@ -199,15 +199,15 @@ class Traced:
 
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Trace what is not kept, then end the processes that did."""
-        known, missing = self._opened(), []
+        cached, missing = self._opened(), []
         failed: dict[Point, InputError] = {}
         for point in dict.fromkeys(points):
-            if point in self.held:
+            if point in self.models:
                 continue
-            found = None if self.fresh else self.cache.load(known, point)
-            fault = None if self.fresh or found is not None else self.cache.refused(known, point)
-            if found is not None:
-                self.held[point] = found
+            graph_found = None if self.fresh else self.cache.load(cached, point)
+            fault = None if self.fresh or graph_found is not None else self.cache.refused(cached, point)
+            if graph_found is not None:
+                self.models[point] = graph_found
             elif fault is not None:
                 failed[point] = fault
             else:
@@ -216,28 +216,28 @@ class Traced:
             return failed
 
         def keep(point: Point, graph: Mapping[str, Any]) -> None:
-            self.held[point] = store.model_of(graph, self.place)
-            self.cache.save(known, point, graph)
+            self.models[point] = store.model_of(graph, self.place)
+            self.cache.save(cached, point, graph)
 
         sampling = sampled(missing)
         try:
             refused = self._shop().trace(sampling.first, keep, watch)
-            for point, model in sampling.found(self.held).items():
+            for point, model in sampling.predicted(self.models).items():
                 keep(point, store.document_of(model))
-            left = [point for point in sampling.scaled if point not in self.held]
+            left = [point for point in sampling.scaled if point not in self.models]
             refused |= self._shop().trace(left, keep, watch) if left else {}
         finally:
             self.close()
         for point, fault in refused.items():
             if not isinstance(fault, EndedError):
-                self.cache.save_refused(known, point, fault)
+                self.cache.save_refused(cached, point, fault)
         return failed | refused
 
     def model(self, point: Point) -> Model:
         """The graph at a point, or the InputError that says why there is none."""
         for fault in self.prepare([point]).values():
             raise fault
-        return self.held[point]
+        return self.models[point]
 
     def file(self, point: Point) -> str:
         """Where the graph at a point is kept."""
@@ -260,27 +260,27 @@ def supply_of(
     allow_code: bool = False,
     where: str = "",
     fresh: bool = False,
-    kept: bool = False,
+    traced_before: bool = False,
     cache: GraphCache | None = None,
 ) -> Supply:
     """What ``--model`` or the file ``where`` names. Code is refused unless the caller named it or allowed it
-    (``allow_code``); ``kept``: as far as it was traced before, which runs none."""
-    require_allowed(model, allow_code or kept, where)
+    (``allow_code``); ``traced_before``: only with the graphs of earlier traces, which runs none."""
+    require_allowed(model, allow_code or traced_before, where)
     place, plan = place_and_plan(model)
     path = Path(place)
     if path.is_dir() and (path / "config.json").is_file():
         place = str(path / "config.json")
     if plan is not None or ":" in place or place != model:
-        return _traced(place if plan is None else f"{place}@{plan}", fresh, kept, cache)
+        return _traced(place if plan is None else f"{place}@{plan}", fresh, traced_before, cache)
     if model.endswith(".json") or model == "-":
         text, where = read_text(model)
         raw = documents.parse(text, "json", where)
         if "schema" in raw or model == "-":
             return SuppliedGraph(where, store.model_of(raw, where))
-        return _traced(model, fresh, kept, cache)
+        return _traced(model, fresh, traced_before, cache)
     zoo.entry_of(model)
     return Bundled(model)
 
 
-def _traced(place: str, fresh: bool, kept: bool, cache: GraphCache | None) -> Traced:
-    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, kept)
+def _traced(place: str, fresh: bool, traced_before: bool, cache: GraphCache | None) -> Traced:
+    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, traced_before)

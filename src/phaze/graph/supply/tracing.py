@@ -47,7 +47,7 @@ class Tracer:
     process: "subprocess.Popen[str] | None" = None
     expired: bool = False
     ended: "EndedError | None" = None
-    opened: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
 
     def start(self, facts: Facts | None = None) -> Mapping[str, Any]:
         """Start the process and let it build the model, whose ``facts`` may be known."""
@@ -64,10 +64,10 @@ class Tracer:
                 env={**os.environ, "OMP_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"},
             )
             self.ask(None, START_LIMIT_S)
-            self.opened = self.ask(
+            self.answer = self.ask(
                 {"open": self.model, "facts": None if facts is None else facts.document()}, self.limit_s
             )
-        return self.opened
+        return self.answer
 
     def _expire(self) -> None:
         self.expired = True
@@ -97,13 +97,13 @@ class Tracer:
         if not line:
             code = process.wait()
             raise EndedError(self.model, f"the process that traces it ended (exit code {code})", "its code ends it")
-        found: Mapping[str, Any] = json.loads(line)
-        if found.get("ended"):
-            self.ended = EndedError(found["where"], found["problem"], found["remedy"])
+        answer: Mapping[str, Any] = json.loads(line)
+        if answer.get("ended"):
+            self.ended = EndedError(answer["where"], answer["problem"], answer["remedy"])
             raise self.ended
-        if "problem" in found:
-            raise InputError(found["where"], found["problem"], found["remedy"])
-        return found
+        if "problem" in answer:
+            raise InputError(answer["where"], answer["problem"], answer["remedy"])
+        return answer
 
     def stop(self) -> None:
         """End the process."""
@@ -134,11 +134,11 @@ class Workshop:
         """What is known of the model, and the files of the user's code that it is made from."""
         tracer = self._take()
         try:
-            found = tracer.start()
+            answer = tracer.start()
         finally:
             self._give(tracer)
-        self.facts = facts_of(found["facts"])
-        return self.facts, tuple(found["files"])
+        self.facts = facts_of(answer["facts"])
+        return self.facts, tuple(answer["files"])
 
     def _trace(self, point: Point) -> Mapping[str, Any]:
         tracer = self._take()
@@ -158,10 +158,10 @@ class Workshop:
 
         failed: dict[Point, InputError] = {}
         with ThreadPoolExecutor(min(self.workers, len(points)) or 1) as pool:
-            asked = {pool.submit(self._trace, point): point for point in points}
+            points_of = {pool.submit(self._trace, point): point for point in points}
             try:
-                for done, future in enumerate(as_completed(asked), start=1):
-                    point = asked[future]
+                for done, future in enumerate(as_completed(points_of), start=1):
+                    point = points_of[future]
                     try:
                         keep(point, future.result())
                     except InputError as fault:

@@ -57,10 +57,10 @@ RULES: tuple[tuple[type[nn.Module], Callable[[list[nn.Module]], bool]], ...] = (
 def find_blocks(model: nn.Module) -> dict[str, nn.Module]:
     """The blocks by their path in the model, in order of their registration; one module is listed once."""
     for kind, fits in RULES:
-        found: dict[str, nn.Module] = {}
+        blocks: dict[str, nn.Module] = {}
         for path, module in _outermost(model, "", kind, fits):
-            if all(module is not other for other in found.values()):
-                found[path] = module
-        if found:
-            return found
+            if all(module is not other for other in blocks.values()):
+                blocks[path] = module
+        if blocks:
+            return blocks
     return {}

@@ -27,7 +27,7 @@ class SharedContext(TorchFunctionMode):
     def __init__(self, sequence: int, ranks: int, rank: int, plain: bool = False) -> None:
         super().__init__()
         self.ranks, self.plain = ranks, plain
-        self.own = positions(sequence, ranks, rank)
+        self.rank_positions = positions(sequence, ranks, rank)
         self.all = torch.cat([positions(sequence, ranks, other) for other in range(ranks)])
 
     def __torch_function__(
@@ -39,7 +39,7 @@ class SharedContext(TorchFunctionMode):
         if key.shape[1] != query.shape[1]:
             key, value = (x.repeat_interleave(query.shape[1] // key.shape[1], 1) for x in (key, value))
         key, value = (gather_from(x, 2, self.ranks) for x in (key, value))
-        seen = self.own[:, None] >= self.all[None, :]
+        seen = self.rank_positions[:, None] >= self.all[None, :]
         if not self.plain:
             return functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
         scores = query @ key.transpose(-2, -1) * (kwargs or {}).get("scale", query.shape[-1] ** -0.5)

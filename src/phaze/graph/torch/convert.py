@@ -21,16 +21,16 @@ SOURCES = frozenset({"embedding", "gather"})
 
 def live(steps: Iterable[RecordedStep], needed: set[Value]) -> list[RecordedStep]:
     """The steps that a needed value depends on, in order; views are left out, their storages stay."""
-    kept: list[RecordedStep] = []
+    running: list[RecordedStep] = []
     wanted = set(needed)
     for step in reversed(list(steps)):
         if step.view or not any(operand.value in wanted for operand in step.writes):
             continue
         if opset.kind_of(step.name) == "free":
             continue
-        kept.append(step)
+        running.append(step)
         wanted.update(operand.value for operand in real_reads(step))
-    return kept[::-1]
+    return running[::-1]
 
 
 def real_reads(step: RecordedStep) -> tuple[Operand, ...]:
@@ -72,10 +72,10 @@ def _attention_sizes(step: RecordedStep) -> Sizes:
 
 def _mask(step: RecordedStep) -> tuple[int, int]:
     """Causal (0 or 1) and window: the last arguments of our operators, the flag after the dropout of PyTorch's."""
-    given = list(step.settings[0])
+    settings = list(step.settings[0])
     if step.name.startswith("phaze."):
-        return int(given[-2]), int(given[-1])
-    return int(any(value is True for value in given)), 0
+        return int(settings[-2]), int(settings[-1])
+    return int(any(value is True for value in settings)), 0
 
 
 def _largest(operands: Iterable[Operand]) -> tuple[int, ...]:
@@ -110,8 +110,8 @@ def _collective_sizes(step: RecordedStep) -> Sizes:
 def _exchange_sizes(step: RecordedStep) -> Sizes:
     """Bytes of the rank's own part; the ranks of a trace are neighbours."""
     group, copies = [value for value in step.settings[0] if isinstance(value, int)][-2:]
-    own = step.writes[0]
-    size = math.prod(own.shape) * own.element_bytes
+    result = step.writes[0]
+    size = math.prod(result.shape) * result.element_bytes
     return ("bytes", size), ("group", group), ("stride", 1), ("copies", copies)
 
 
@@ -148,17 +148,17 @@ def _convolutions(step: RecordedStep) -> list[tuple[str, Sizes, tuple[Operand, .
     outer, inner = (second, first) if transposed else (first, second)
     if mask is None:
         return [("product", _product(groups, places, outer, inner), step.reads, step.writes)]
-    made = iter(step.writes)
-    found: list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]] = []
+    results = iter(step.writes)
+    products: list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]] = []
     if mask[0]:
-        found.append(("product", _product(groups, places, inner, outer), (gradient, weight), (next(made),)))
+        products.append(("product", _product(groups, places, inner, outer), (gradient, weight), (next(results),)))
     if mask[1]:
-        found.append(("product", _product(groups, outer, inner, places), (gradient, data), (next(made),)))
+        products.append(("product", _product(groups, outer, inner, places), (gradient, data), (next(results),)))
     if mask[2]:
-        bias = next(made)
+        bias = next(results)
         sizes = ("elements", math.prod(gradient.shape)), ("rows", math.prod(bias.shape))
-        found.append(("reduce", sizes, (gradient,), (bias,)))
-    return found
+        products.append(("reduce", sizes, (gradient,), (bias,)))
+    return products
 
 
 @dataclass(slots=True)
@@ -211,25 +211,25 @@ def _operators(step: RecordedStep, numbering: Numbering, first: int) -> list[Ope
         forms = _convolutions(step)
     else:
         forms = [(kind, RULES[opset.KINDS[kind].rule](step), real_reads(step), step.writes)]
-    made: list[Operator] = []
+    operators: list[Operator] = []
     for name, sizes, reads, writes in forms:
         read, written = _accesses(step, reads, writes, name)
         numbering.written.update(operand.value for operand in writes)
-        taken: dict[int, int] = {}
+        read_bytes: dict[int, int] = {}
         for operand, size in zip(reads, read, strict=True):
             partial = operand.storage in {o.storage for o in writes} and size < numbering.log.bytes_of[operand.storage]
             if size or (partial and operand.value in numbering.numbers):
                 number = numbering.of(operand)
-                taken[number] = max(taken.get(number, 0), size)
+                read_bytes[number] = max(read_bytes.get(number, 0), size)
         core: Core = opset.KINDS[name].core
-        inputs = tuple(Access(tensor, size) for tensor, size in taken.items())
+        inputs = tuple(Access(tensor, size) for tensor, size in read_bytes.items())
         outputs = tuple(
             Access(numbering.of(o), size) for o, size in zip(writes, written, strict=True) if math.prod(o.shape)
         )
-        made.append(
-            Operator(first + len(made), name, core, sizes, inputs, outputs, _within(step.module, numbering.path))
+        operators.append(
+            Operator(first + len(operators), name, core, sizes, inputs, outputs, _within(step.module, numbering.path))
         )
-    return made
+    return operators
 
 
 def _within(module: str, path: str) -> str:

@@ -47,8 +47,8 @@ def values(name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
 
 def weight_values(name: str, shape: tuple[int, ...]) -> Tensor:
     """A weight: of the size that keeps what it maps at its size; near one where it scales."""
-    found = values(name, shape, torch.float64)
-    return found * shape[-1] ** -0.5 if len(shape) > 1 else 1.0 + 0.2 * found
+    weight = values(name, shape, torch.float64)
+    return weight * shape[-1] ** -0.5 if len(shape) > 1 else 1.0 + 0.2 * weight
 
 
 class Real:
@@ -57,8 +57,8 @@ class Real:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def __call__(self, given: Any) -> Any:
-        return tree_map(self._one, given)
+    def __call__(self, tree: Any) -> Any:
+        return tree_map(self._one, tree)
 
     def _one(self, value: Any) -> Any:
         if not isinstance(value, FakeTensor):
@@ -81,16 +81,16 @@ class Copy:
 
     def fill(self, shapes: Shapes) -> None:
         """Give every parameter that runs its values, in another shape where ``shapes`` names one."""
-        made: dict[int, nn.Parameter] = {}
+        filled: dict[int, nn.Parameter] = {}
         for path, module in self.program.module.named_modules():
             for name, whole in list(module._parameters.items()):
                 if whole is None:
                     continue
-                own = f"{path}.{name}" if path else name
-                if id(whole) not in made:
-                    shape = shapes.get(own, tuple(map(int, whole.shape)))
-                    made[id(whole)] = nn.Parameter(weight_values(own, shape), whole.requires_grad)
-                module._parameters[name] = made[id(whole)]
+                weight_path = f"{path}.{name}" if path else name
+                if id(whole) not in filled:
+                    shape = shapes.get(weight_path, tuple(map(int, whole.shape)))
+                    filled[id(whole)] = nn.Parameter(weight_values(weight_path, shape), whole.requires_grad)
+                module._parameters[name] = filled[id(whole)]
 
     def run(self, sizes: Sizes, borders: Borders | None = None, flow: Flow | None = None) -> Any:
         """One step, its blocks one of each kind."""
@@ -117,7 +117,7 @@ class Copy:
                 if shards and borders is not None:
                     args, kwargs = tree_map(lambda v: _entering(v, borders), (args, kwargs))
                 if flow is not None:
-                    flow.given((args, kwargs))
+                    flow.enter((args, kwargs))
             with region(), sizes.within(path), nullcontext() if flow is None else flow.within(path):
                 result = original(*args, **kwargs)
             with sizes.aside():
@@ -134,14 +134,14 @@ class Copy:
     ) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
             with sizes.aside():
-                given = list(tensors_in((args, kwargs)))
+                arguments = list(tensors_in((args, kwargs)))
 
                 def like(value: Any) -> Any:
                     if not isinstance(value, Tensor):
                         return value
-                    same = (x for x in given if x.shape == value.shape and x.dtype == value.dtype)
-                    found = next(same, None)
-                    return torch.zeros_like(value) if found is None else found
+                    same = (x for x in arguments if x.shape == value.shape and x.dtype == value.dtype)
+                    argument = next(same, None)
+                    return torch.zeros_like(value) if argument is None else argument
 
                 return tree_map(like, self.results[self.skipped[path]])
 

@@ -24,10 +24,10 @@ def running(log: Log, region: TracedRegion) -> list[RecordedStep]:
 
 def _crossing(region: TracedRegion, like: TracedRegion, log: Log) -> set[Value]:
     """The values that ``region``, which runs what ``like`` ran, reads and does not make."""
-    own = {operand.value for step in log.forward.get(like.number, ()) for operand in step.writes}
-    read = {operand.value for step in running(log, like) for operand in real_reads(step)} - own
-    given = dict(zip(like.taken, region.taken, strict=True))
-    return {given.get(value, value) for value in read}
+    written = {operand.value for step in log.forward.get(like.number, ()) for operand in step.writes}
+    read = {operand.value for step in running(log, like) for operand in real_reads(step)} - written
+    renamed = dict(zip(like.taken_values, region.taken_values, strict=True))
+    return {renamed.get(value, value) for value in read}
 
 
 def note_crossings(regions: Sequence[TracedRegion], log: Log) -> None:
@@ -55,8 +55,8 @@ def passes_by(regions: Sequence[TracedRegion], log: Log) -> bool:
         reader = regions[number]
         for value in {operand.value for step in steps for operand in real_reads(step)}:
             maker = regions[writer.get(value, number)]
-            kept = maker.module is not None and value not in maker.results
-            fetched = reader.module is not None and value not in reader.taken[: len(reader.arguments)]
-            if maker is not reader and (kept or fetched):
+            withheld = maker.module is not None and value not in maker.results
+            fetched = reader.module is not None and value not in reader.taken_values[: len(reader.arguments)]
+            if maker is not reader and (withheld or fetched):
                 return True
     return False

@@ -52,5 +52,5 @@ class Cut(TorchFunctionMode):
         result = func(*args, **named)
         with self.owner.aside():
             for tensor in tensors_in((result, args, named)):  # what is changed in place is an argument
-                self.owner.own(tensor)
+                self.owner.claim(tensor)
         return result

@@ -23,7 +23,7 @@ class Parts:
 
     slices: dict[int, Slice] = field(default_factory=dict)
     stacked: dict[int, int] = field(default_factory=dict)
-    kept: list[nn.Parameter] = field(default_factory=list)
+    parameters: list[nn.Parameter] = field(default_factory=list)
     vocabulary: Vocabulary | None = None
     notes: tuple[str, ...] = ()
     shapes: dict[Any, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
@@ -66,20 +66,20 @@ def _slice(path: str, whole: Tensor, cut: ShardCut, width: int, rank: int) -> Sl
 
 def cut_weights(model: nn.Module, cuts: Sequence[ShardCut], width: int, rank: int) -> Parts:
     """Replace every parameter that a cut names by this rank's part; what was tied stays tied."""
-    done, made = Parts(), dict[int, nn.Parameter]()
+    done, replaced = Parts(), dict[int, nn.Parameter]()
     unused = {cut.pattern for cut in cuts}
     for path, module in model.named_modules():
         for name, whole in list(module.named_parameters(recurse=False, remove_duplicate=False)):
-            own = f"{path}.{name}" if path else name
-            cut = next((cut for cut in cuts if fits(own, cut.pattern)), None)
-            if cut is None and id(whole) not in made:
+            weight_path = f"{path}.{name}" if path else name
+            cut = next((cut for cut in cuts if fits(weight_path, cut.pattern)), None)
+            if cut is None and id(whole) not in replaced:
                 continue
-            if id(whole) not in made:
+            if id(whole) not in replaced:
                 assert cut is not None
-                made[id(whole)] = _part(own, whole, cut, width, rank, done)
+                replaced[id(whole)] = _part(weight_path, whole, cut, width, rank, done)
             if cut is not None:
                 unused.discard(cut.pattern)
-            setattr(module, name, made[id(whole)])
+            setattr(module, name, replaced[id(whole)])
     if unused:
         raise InputError("the tensor-parallel plan", f"no weight of the model has a path like {min(unused)}")
     return done
@@ -103,7 +103,7 @@ def _part(path: str, whole: nn.Parameter, cut: ShardCut, width: int, rank: int, 
         part = nn.Parameter(_taken(whole, cut, take, done), requires_grad=whole.requires_grad)
     done.slices[id(part)] = take
     done.stacked[id(part)] = max(1, len(cut.parts)) if len(set(cut.parts)) == 1 else 1
-    done.kept.extend((part, whole))
+    done.parameters.extend((part, whole))
     return part
 
 

@@ -40,12 +40,12 @@ class Double(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def double_module(module: nn.Module) -> None:
     """Give every parameter and buffer of a module without memory its 64-bit type; what is tied stays tied."""
-    known: dict[int, Tensor] = {}
+    doubled: dict[int, Tensor] = {}
     for part in module.modules():
         for name, weight in part._parameters.items():
             if weight is not None and weight.is_floating_point():
-                if id(weight) not in known:
-                    known[id(weight)] = nn.Parameter(weight.detach().to(torch.float64), weight.requires_grad)
-                part._parameters[name] = known[id(weight)]  # type: ignore[assignment]
+                if id(weight) not in doubled:
+                    doubled[id(weight)] = nn.Parameter(weight.detach().to(torch.float64), weight.requires_grad)
+                part._parameters[name] = doubled[id(weight)]  # type: ignore[assignment]
         for name, buffer in part._buffers.items():
-            part._buffers[name] = None if buffer is None else known.setdefault(id(buffer), _doubled(buffer))
+            part._buffers[name] = None if buffer is None else doubled.setdefault(id(buffer), _doubled(buffer))

@@ -33,9 +33,9 @@ def enter(leaf: torch.Tensor, recorder: Recorder) -> torch.Tensor:
     return seen
 
 
-def hand_back(outer: Any, inner: Any, given: set[int]) -> None:
+def hand_back(outer: Any, inner: Any, before: set[int]) -> None:
     """Put into the caller's lists and dictionaries, ``outer``, what a block left in its copies of them, ``inner``;
-    ``given`` are the identities of what was in the copies before."""
+    ``before`` are the identities of what was in the copies before."""
     if isinstance(outer, dict) and isinstance(inner, Mapping):
         pairs = [(key, outer.get(key), value) for key, value in inner.items()]
     elif isinstance(outer, list) and isinstance(inner, list):
@@ -43,12 +43,12 @@ def hand_back(outer: Any, inner: Any, given: set[int]) -> None:
         pairs = [(place, old, new) for place, (old, new) in enumerate(zip(outer, inner, strict=True))]
     elif isinstance(outer, tuple) and isinstance(inner, tuple):
         for old, new in zip(outer, inner, strict=True):
-            hand_back(old, new, given)
+            hand_back(old, new, before)
         return
     else:
         return
     for key, old, new in pairs:
         if isinstance(old, dict | list | tuple) and type(old) is type(new):
-            hand_back(old, new, given)
-        elif id(new) not in given:
+            hand_back(old, new, before)
+        elif id(new) not in before:
             outer[key] = new

@@ -77,10 +77,10 @@ def _forward(module: Any, group: int, rank: int, grouped: bool) -> Any:
         rows, scales = tokens[order // copies], weights.reshape(-1)[order]
         counts = torch.histc(experts.float(), bins=owned * group, min=0, max=owned * group - 1)
         everywhere = all_gather(counts, 0, group).view(group, -1).sum(0)
-        own = everywhere[rank * owned : (rank + 1) * owned]
+        rank_counts = everywhere[rank * owned : (rank + 1) * owned]
         rows = applied(_Dispatch, rows, counts, group, copies)
-        gate, up = _products(rows, module.gate_up_proj, own, grouped).chunk(2, -1)
-        rows = _products(module.act_fn(gate) * up, module.down_proj, own, grouped)
+        gate, up = _products(rows, module.gate_up_proj, rank_counts, grouped).chunk(2, -1)
+        rows = _products(module.act_fn(gate) * up, module.down_proj, rank_counts, grouped)
         rows = applied(_Combine, rows, counts, group, copies) * scales.unsqueeze(-1)
         back = torch.empty_like(order)
         back[order] = torch.arange(order.numel())
@@ -93,7 +93,7 @@ def spread_experts(model: nn.Module, group: int, rank: int = 0, grouped: bool = 
     """Let every module of experts in ``model`` be one rank of ``group``; the names of the weights that it shares out.
 
     ``grouped``: experts run as one product, which the CPU has for 16 bits only."""
-    found: set[str] = set()
+    split_weights: set[str] = set()
     for path, module in model.named_modules():
         first, second = getattr(module, "gate_up_proj", None), getattr(module, "down_proj", None)
         if not (isinstance(first, nn.Parameter) and isinstance(second, nn.Parameter) and first.dim() == 3):
@@ -101,6 +101,6 @@ def spread_experts(model: nn.Module, group: int, rank: int = 0, grouped: bool = 
         for name in ("gate_up_proj", "down_proj"):
             whole = getattr(module, name)
             setattr(module, name, nn.Parameter(whole.detach().chunk(group, 0)[rank].clone()))
-            found.add(f"{path}.{name}")
+            split_weights.add(f"{path}.{name}")
         module.forward = _forward(module, group, rank, grouped)
-    return frozenset(found)
+    return frozenset(split_weights)

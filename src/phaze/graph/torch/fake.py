@@ -52,8 +52,8 @@ class Building(TorchDispatchMode):  # type: ignore[no-untyped-call]
         named, name = dict(kwargs or {}), str(func)
         if named.get("device") == META:
             named["device"] = CPU
-        given = (*tensors_in(args), *tensors_in(named))
-        if name in SERIES or (given and not any(isinstance(tensor, FakeTensor) for tensor in given)):
+        operands = (*tensors_in(args), *tensors_in(named))
+        if name in SERIES or (operands and not any(isinstance(tensor, FakeTensor) for tensor in operands)):
             with unset_fake_temporarily():
                 return func(*args, **named)
         if name == "aten._local_scalar_dense.default":
@@ -72,12 +72,12 @@ class _Copies(TorchFunctionMode):
             return args[0]
         if func is not torch.Tensor.__deepcopy__ or not isinstance(args[0], FakeTensor):
             return func(*args, **(kwargs or {}))
-        old, known = args
-        if id(old) not in known:
+        old, memo = args
+        if id(old) not in memo:
             with torch.no_grad():
                 fresh = torch.empty_strided(old.shape, old.stride(), dtype=old.dtype)
-            known[id(old)] = nn.Parameter(fresh, old.requires_grad) if isinstance(old, nn.Parameter) else fresh
-        return known[id(old)]
+            memo[id(old)] = nn.Parameter(fresh, old.requires_grad) if isinstance(old, nn.Parameter) else fresh
+        return memo[id(old)]
 
 
 @contextmanager
@@ -89,16 +89,16 @@ def building() -> Iterator[None]:
     def converted(self: nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> nn.Module:
         if not any(isinstance(parameter, FakeTensor) for parameter in self.parameters()):
             return original(self, fn, recurse)
-        known: dict[int, nn.Parameter] = {}
-        held: list[nn.Parameter] = []  # what is looked up by identity must not be freed
+        converted_parameters: dict[int, nn.Parameter] = {}
+        originals: list[nn.Parameter] = []  # what is looked up by identity must not be freed
         for module in self.modules() if recurse else [self]:
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    if id(parameter) not in known:
+                    if id(parameter) not in converted_parameters:
                         with torch.no_grad():
-                            known[id(parameter)] = nn.Parameter(fn(parameter), parameter.requires_grad)
-                        held.append(parameter)
-                    module._parameters[name] = known[id(parameter)]
+                            converted_parameters[id(parameter)] = nn.Parameter(fn(parameter), parameter.requires_grad)
+                        originals.append(parameter)
+                    module._parameters[name] = converted_parameters[id(parameter)]
             for name, buffer in module._buffers.items():
                 module._buffers[name] = None if buffer is None else fn(buffer)
         return self
@@ -116,9 +116,9 @@ def forget_values(module: nn.Module) -> None:
     tensors have memory, nothing is forgotten."""
     if not isinstance(torch.empty(0), FakeTensor):
         return
-    known: dict[int, torch.Tensor] = {}
+    emptied: dict[int, torch.Tensor] = {}
     for part in module.modules():
-        for held in (part._buffers, part.__dict__):
-            for name, value in held.items():
+        for attributes in (part._buffers, part.__dict__):
+            for name, value in attributes.items():
                 if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
-                    held[name] = known.setdefault(id(value), torch.empty_like(value))
+                    attributes[name] = emptied.setdefault(id(value), torch.empty_like(value))

@@ -85,7 +85,7 @@ class Flow(TorchFunctionMode):
         finally:
             self._block = before
 
-    def given(self, values: Any) -> None:
+    def enter(self, values: Any) -> None:
         """What a block is given; masks and tables of positions, which have no gradient, come from nowhere."""
         for tensor in tensors_in(values):
             self._hold(tensor)
@@ -103,28 +103,28 @@ class Flow(TorchFunctionMode):
         named = kwargs or {}
         before = shapes((args, named))
         result = func(*args, **named)
-        name, given, made = function_name(func), list(tensors_in((args, named))), list(tensors_in(result))
-        for tensor in (*given, *made):
+        name, operands, results = function_name(func), list(tensors_in((args, named))), list(tensors_in(result))
+        for tensor in (*operands, *results):
             self._hold(tensor)
-        if self._weight(name, args, given, made):
+        if self._weight(name, args, operands, results):
             return result
-        if not self._map(name, args, named, made):
-            self._pass_on(name, args, named, given, before, made)
+        if not self._map(name, args, named, results):
+            self._pass_on(name, args, named, operands, before, results)
         return result
 
-    def _weight(self, name: str, args: tuple[Any, ...], given: list[Tensor], made: list[Tensor]) -> bool:
+    def _weight(self, name: str, args: tuple[Any, ...], operands: list[Tensor], results: list[Tensor]) -> bool:
         """Whether the result is a weight seen otherwise."""
-        known = self._weights.get(id(given[0])) if len(given) == 1 and len(made) == 1 else None
-        if known is None:
+        weight = self._weights.get(id(operands[0])) if len(operands) == 1 and len(results) == 1 else None
+        if weight is None:
             return False
-        axes = known.axes
+        axes = weight.axes
         if name in SWAPS and len(axes) >= 2:
             axes = (*axes[:-2], axes[-1], axes[-2])
         elif name == "__getitem__" and isinstance(args[1], int):
             axes = axes[1:]
         elif name not in KEEPS:
             return False
-        self._weights[id(made[0])] = Weight(known.name, axes)
+        self._weights[id(results[0])] = Weight(weight.name, axes)
         return True
 
     def _operands(
@@ -152,28 +152,28 @@ class Flow(TorchFunctionMode):
                 return pair[1 - weight], pair[weight], outs[0], ins[0], output.index(terms[weight][outs[0]])
         return None
 
-    def _map(self, name: str, args: tuple[Any, ...], named: dict[str, Any], made: list[Tensor]) -> bool:
-        found = self._operands(name, args, named)
-        if found is None or id(found[1]) not in self._weights:
+    def _map(self, name: str, args: tuple[Any, ...], named: dict[str, Any], results: list[Tensor]) -> bool:
+        operands = self._operands(name, args, named)
+        if operands is None or id(operands[1]) not in self._weights:
             return False
-        x, tensor, outputs, inputs, axis = found
+        x, tensor, outputs, inputs, axis = operands
         weight = self._weights[id(tensor)]
         bias = args[2] if name == "linear" and len(args) > 2 else named.get("bias")
-        known = self._weights.get(id(bias))
-        one = Map(
+        bias_weight = self._weights.get(id(bias))
+        linear_map = Map(
             len(self.maps),
             weight.name,
             weight.axes[outputs],
             weight.axes[inputs],
-            "" if known is None else known.name,
+            "" if bias_weight is None else bias_weight.name,
             self._block,
             user_place(),
             math.prod(tensor.shape),
             self._from.get(id(x), frozenset()),
         )
-        self.maps.append(one)
-        self._from[id(made[0])] = frozenset({one.number})
-        self._trails[id(made[0])] = Trail(one, axis % made[0].dim())
+        self.maps.append(linear_map)
+        self._from[id(results[0])] = frozenset({linear_map.number})
+        self._trails[id(results[0])] = Trail(linear_map, axis % results[0].dim())
         return True
 
     def _pass_on(
@@ -181,48 +181,48 @@ class Flow(TorchFunctionMode):
         name: str,
         args: tuple[Any, ...],
         named: dict[str, Any],
-        given: list[Tensor],
+        operands: list[Tensor],
         before: tuple[Shape, ...],
-        made: list[Tensor],
+        results: list[Tensor],
     ) -> None:
         """Note where results come from, and what is done with outputs of maps."""
         if name == "embedding" and id(args[1]) in self._weights:
             self.tables[self._weights[id(args[1])].name] = int(args[1].shape[0])
-        sources = frozenset[int]().union(*(self._from.get(id(tensor), frozenset()) for tensor in given))
-        changed = given[:1] if name.endswith("_") or name == "__setitem__" else []
-        for tensor in (*made, *changed):
+        sources = frozenset[int]().union(*(self._from.get(id(tensor), frozenset()) for tensor in operands))
+        changed = operands[:1] if name.endswith("_") or name == "__setitem__" else []
+        for tensor in (*results, *changed):
             self._from[id(tensor)] = self._from.get(id(tensor), frozenset()) | sources
-        for tensor, shape in zip(given, before, strict=True):
+        for tensor, shape in zip(operands, before, strict=True):
             trail = self._trails.get(id(tensor))
             if trail is not None:
-                self._follow(trail, name, args, named, shape, made)
+                self._follow(trail, name, args, named, shape, results)
 
     def _follow(
-        self, trail: Trail, name: str, args: tuple[Any, ...], named: dict[str, Any], shape: Shape, made: list[Tensor]
+        self, trail: Trail, name: str, args: tuple[Any, ...], named: dict[str, Any], shape: Shape, results: list[Tensor]
     ) -> None:
-        one, axis = trail.map, trail.axis
-        if name in VIEWS and made:
-            self._view(trail, shape, made[0])
-        elif name in SPLITS and made:
-            if int(args[2] if len(args) > 2 else named.get("dim", 0)) % len(shape) == axis and not one.parts:
-                one.parts = tuple(int(part.shape[axis]) for part in made)
-            for part in made:
+        linear_map, axis = trail.map, trail.axis
+        if name in VIEWS and results:
+            self._view(trail, shape, results[0])
+        elif name in SPLITS and results:
+            if int(args[2] if len(args) > 2 else named.get("dim", 0)) % len(shape) == axis and not linear_map.parts:
+                linear_map.parts = tuple(int(part.shape[axis]) for part in results)
+            for part in results:
                 self._trails.setdefault(id(part), trail)
-        elif name == "__getitem__" and made and made[0].dim() == len(shape):
-            size = int(made[0].shape[axis])
-            if size != shape[axis] and shape[axis] % size == 0 and not one.parts:
-                one.parts = (size,) * (shape[axis] // size)
-            self._trails.setdefault(id(made[0]), trail)
+        elif name == "__getitem__" and results and results[0].dim() == len(shape):
+            size = int(results[0].shape[axis])
+            if size != shape[axis] and shape[axis] % size == 0 and not linear_map.parts:
+                linear_map.parts = (size,) * (shape[axis] // size)
+            self._trails.setdefault(id(results[0]), trail)
         else:
-            self._trails |= {id(x): trail for x in made if tuple(x.shape) == shape and id(x) not in self._trails}
+            self._trails |= {id(x): trail for x in results if tuple(x.shape) == shape and id(x) not in self._trails}
 
-    def _view(self, trail: Trail, shape: Shape, made: Tensor) -> None:
+    def _view(self, trail: Trail, shape: Shape, viewed: Tensor) -> None:
         """The outputs of a map as they were, or split into factors for the first time."""
-        result = tuple(map(int, made.shape))
+        result = tuple(map(int, viewed.shape))
         for inner, outer in aligned(shape, result):
             if trail.axis in inner and len(inner) == 1:
                 if len(outer) == 1:
-                    self._trails[id(made)] = Trail(trail.map, outer[0])
+                    self._trails[id(viewed)] = Trail(trail.map, outer[0])
                 elif not trail.map.factors:
                     trail.map.factors = tuple(result[a] for a in outer)
 
@@ -235,22 +235,22 @@ class Layout:
     unit: int = 1
 
 
-def layouts(one: Map, outputs: int) -> list[Layout]:
+def layouts(linear_map: Map, outputs: int) -> list[Layout]:
     """The layouts that what the code does with the outputs allows, the likeliest first."""
-    factors = list(one.factors)
-    if one.parts:
-        unit = factors[-1] if len(factors) > 1 and all(part % factors[-1] == 0 for part in one.parts) else 1
-        return [Layout(one.parts, unit)]
+    factors = list(linear_map.factors)
+    if linear_map.parts:
+        unit = factors[-1] if len(factors) > 1 and all(part % factors[-1] == 0 for part in linear_map.parts) else 1
+        return [Layout(linear_map.parts, unit)]
     if len(factors) < 2:
         return [Layout()]
-    found = []
+    candidates = []
     for place in range(len(factors) - 1):
         stacked, unit = math.prod(factors[:place]), math.prod(factors[place + 1 :])
         parts = (outputs // stacked,) * stacked if stacked > 1 else ()
-        found.append((stacked <= MOST_STACKED, Layout(parts, unit), factors[place]))
-    likely = [layout for small, layout, heads in found if small and heads % 2 == 0]
+        candidates.append((stacked <= MOST_STACKED, Layout(parts, unit), factors[place]))
+    likely = [layout for small, layout, heads in candidates if small and heads % 2 == 0]
     fused = [layout for layout in likely if layout.parts] if factors[0] <= 3 and len(factors) > 2 else []
-    return list(dict.fromkeys([*fused, *likely, *(layout for small, layout, _ in found if small)]))
+    return list(dict.fromkeys([*fused, *likely, *(layout for small, layout, _ in candidates if small)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,14 +266,19 @@ class Pair:
 def pairs(maps: list[Map], within: Callable[[str], bool]) -> list[Pair]:
     """Every set of maps that could be cut together, those of most weights first."""
     by_columns: dict[frozenset[int], list[int]] = {}
-    for one in maps:
-        ends = one.sources
-        if not within(one.block) or not ends or -1 in ends or any(maps[n].block != one.block for n in ends):
+    for linear_map in maps:
+        ends = linear_map.sources
+        if (
+            not within(linear_map.block)
+            or not ends
+            or -1 in ends
+            or any(maps[n].block != linear_map.block for n in ends)
+        ):
             continue
         early = {source for number in ends for source in maps[number].sources}
-        by_columns.setdefault(ends - early or ends, []).append(one.number)
-    found = []
+        by_columns.setdefault(ends - early or ends, []).append(linear_map.number)
+    candidates = []
     for columns, rows in by_columns.items():
         elements = sum(maps[number].elements for number in (*columns, *rows))
-        found.append(Pair(maps[rows[0]].block, tuple(sorted(columns)), tuple(rows), elements))
-    return sorted(found, key=lambda pair: (len(pair.columns) < 2, -pair.elements, pair.columns))
+        candidates.append(Pair(maps[rows[0]].block, tuple(sorted(columns)), tuple(rows), elements))
+    return sorted(candidates, key=lambda pair: (len(pair.columns) < 2, -pair.elements, pair.columns))

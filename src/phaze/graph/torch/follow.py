@@ -36,8 +36,8 @@ class Seen:
     very first run, whose sizes the code knows."""
 
     name: str
-    given: tuple[Shape, ...]
-    made: tuple[Shape, ...]
+    operands: tuple[Shape, ...]
+    results: tuple[Shape, ...]
     answer: Any
     first: tuple[Shape, ...]
 
@@ -62,7 +62,7 @@ class FollowedCall:
     args: tuple[Any, ...]
     named: dict[str, Any]
     seen: Seen
-    own: tuple[Shape, ...]
+    local: tuple[Shape, ...]
 
     def run(self) -> Any:
         """Its result."""
@@ -101,7 +101,7 @@ def _is_size(value: Any) -> bool:
 
 def _within_rows(call: FollowedCall) -> None:
     """Numbers of rows (of a table, of classes) that were chosen at random, as numbers of rows that there are."""
-    place, rows = (0, call.seen.given[-1][0]) if call.name == "embedding" else (1, call.seen.given[0][1])
+    place, rows = (0, call.seen.operands[-1][0]) if call.name == "embedding" else (1, call.seen.operands[0][1])
     index = call.args[place]
     if len(call.args) > 1 and not index.is_floating_point():
         call.args = (*call.args[:place], index % rows, *call.args[place + 1 :])
@@ -146,12 +146,12 @@ class Sizes(TorchFunctionMode):
         finally:
             self._place, self._next, self._paused = before
 
-    def results(self, path: str, made: Any) -> None:
+    def results(self, path: str, handed_out: Any) -> None:
         """Note what a block handed out; following, it must be what the whole block hands out."""
-        place, found = (f"{path} results", self._calls[path]), shapes(made)
-        self.track[place] = [Seen("", (), found, None, ())]
+        place, result_shapes = (f"{path} results", self._calls[path]), shapes(handed_out)
+        self.track[place] = [Seen("", (), result_shapes, None, ())]
         expected = None if self.reference is None else self.reference.get(place)
-        if self.rules is not None and expected and expected[0].made != found:
+        if self.rules is not None and expected and expected[0].results != result_shapes:
             raise Unsplit("what the block hands out stays split")
 
     def outer(self, tensor: Tensor) -> dict[int, int]:
@@ -184,8 +184,8 @@ class Sizes(TorchFunctionMode):
                 return plain_attention(*args, **named)
         if self.reference is None:
             result = func(*args, **named)
-            given = shapes((args, named))
-            self._note(Seen(name, given, shapes(result), result if _is_size(result) else None, given))
+            operand_shapes = shapes((args, named))
+            self._note(Seen(name, operand_shapes, shapes(result), result if _is_size(result) else None, operand_shapes))
             return result
         seen = self._expected(name)
         if seen.answer is not None:
@@ -196,7 +196,7 @@ class Sizes(TorchFunctionMode):
         call = FollowedCall(func, name, args, named, seen, shapes((args, named)))
         result = self._follow(call)
         self._inherit(call, result)
-        self._note(Seen(name, call.own, shapes(result), None, seen.first))
+        self._note(Seen(name, call.local, shapes(result), None, seen.first))
         return result
 
     def _note(self, seen: Seen) -> None:
@@ -212,7 +212,7 @@ class Sizes(TorchFunctionMode):
 
     def _follow(self, call: FollowedCall) -> Any:
         name, seen = call.name, call.seen
-        if len(call.own) != len(seen.given):
+        if len(call.local) != len(seen.operands):
             raise Unsplit(f"{name} is given other tensors on a part of the model ({user_place()})")
         if name in VIEWS and not any(isinstance(value, torch.dtype) for value in call.args):
             return self._view(call)
@@ -226,39 +226,39 @@ class Sizes(TorchFunctionMode):
             return call.args[0]
         if name in NORMS:
             self._normalized(call)
-        elif name == "__getitem__" and call.own[0] != seen.first[0]:
-            call.args = (call.args[0], sliced(call.args[1], seen.first[0], call.own[0]), *call.args[2:])
-        if self.rules is None or call.own == seen.given:
+        elif name == "__getitem__" and call.local[0] != seen.first[0]:
+            call.args = (call.args[0], sliced(call.args[1], seen.first[0], call.local[0]), *call.args[2:])
+        if self.rules is None or call.local == seen.operands:
             return call.run()
         return self.rules.run(self, call)
 
     def _view(self, call: FollowedCall) -> Tensor:
-        given, x = call.seen, call.args[0]
-        shape, outer = reshaped(given.given[0], given.made[0], call.own[0], self.outer(x))
+        seen, x = call.seen, call.args[0]
+        shape, outer = reshaped(seen.operands[0], seen.results[0], call.local[0], self.outer(x))
         result: Tensor = x.view(shape) if call.name == "view" else x.reshape(shape)
         self.stack(result, outer)
         return result
 
     def _split(self, call: FollowedCall) -> Any:
-        x, axis = call.args[0], int(call.argument(2, "dim", 0)) % len(call.own[0])
+        x, axis = call.args[0], int(call.argument(2, "dim", 0)) % len(call.local[0])
         parts = self.outer(x).get(axis, 1)
-        if parts not in (1, len(call.seen.made)):
-            raise Unsplit(f"{parts} stacked parts are split into {len(call.seen.made)} ({user_place()})")
-        return torch.split(x, pieces(call.seen.given[0], call.seen.made, call.own[0], axis), axis)
+        if parts not in (1, len(call.seen.results)):
+            raise Unsplit(f"{parts} stacked parts are split into {len(call.seen.results)} ({user_place()})")
+        return torch.split(x, pieces(call.seen.operands[0], call.seen.results, call.local[0], axis), axis)
 
     def _expand(self, call: FollowedCall) -> Tensor:
-        given, made, own = call.seen.given[0], list(call.seen.made[0]), call.own[0]
-        shift = len(made) - len(given)
-        for axis, size in enumerate(own):
-            if size != given[axis] or given[axis] > 1:
-                made[axis + shift] = size
-        result: Tensor = call.args[0].expand(made)
+        whole, target, part = call.seen.operands[0], list(call.seen.results[0]), call.local[0]
+        shift = len(target) - len(whole)
+        for axis, size in enumerate(part):
+            if size != whole[axis] or whole[axis] > 1:
+                target[axis + shift] = size
+        result: Tensor = call.args[0].expand(target)
         return result
 
     def _normalized(self, call: FollowedCall) -> None:
         """A norm is told the sizes of the last axes."""
         count = len(call.argument(1, "normalized_shape"))
-        size = list(call.own[0][-count:])
+        size = list(call.local[0][-count:])
         if "normalized_shape" in call.named:
             call.named["normalized_shape"] = size
         else:
@@ -266,10 +266,10 @@ class Sizes(TorchFunctionMode):
 
     def _inherit(self, call: FollowedCall, result: Any) -> None:
         """What is made from weights alone is a weight; a function that keeps a shape keeps its stacked parts."""
-        if call.own and all(map(self.is_weight, call.tensors())):
+        if call.local and all(map(self.is_weight, call.tensors())):
             self._weights |= {id(tensor): tensor for tensor in tensors_in(result)}
         if not isinstance(result, Tensor) or id(result) in self._outer or not self._outer:
             return
-        for tensor, shape in zip(call.tensors(), call.seen.given, strict=True):
-            if id(tensor) in self._outer and shape == call.seen.made[0]:
+        for tensor, shape in zip(call.tensors(), call.seen.operands, strict=True):
+            if id(tensor) in self._outer and shape == call.seen.results[0]:
                 self.stack(result, self.outer(tensor))

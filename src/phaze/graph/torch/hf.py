@@ -92,12 +92,12 @@ def _class_of(config: Any, where: str) -> type[nn.Module]:
     if not names:
         raise InputError(where, "the key 'architectures' is missing", 'give for example ["LlamaForCausalLM"]')
     if not isinstance(names, list) or not isinstance(names[0], str):
-        said = f"{str(names)[:40]!r} is not a list of names"
-        raise InputError(f"{where}: architectures", said, 'give for example ["LlamaForCausalLM"]')
-    found = getattr(transformers, names[0], None)
-    if not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
+        problem = f"{str(names)[:40]!r} is not a list of names"
+        raise InputError(f"{where}: architectures", problem, 'give for example ["LlamaForCausalLM"]')
+    model_class = getattr(transformers, names[0], None)
+    if not isinstance(model_class, type) or not issubclass(model_class, transformers.PreTrainedModel):
         raise InputError(f"{where}: architectures", f"transformers has no model {names[0]}")
-    return found
+    return model_class
 
 
 @contextmanager
@@ -114,21 +114,21 @@ def _quiet() -> Iterator[None]:
 @contextmanager
 def _masks_told() -> Iterator[None]:
     """While it lasts, queries carry what the library knows of their mask: whether it is causal, and its window."""
-    known = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    attention = ALL_ATTENTION_FUNCTIONS["sdpa"]
 
-    def told(module: Any, query: torch.Tensor, *args: Any, **named: Any) -> Any:
-        said = named.get("is_causal")
-        causal = bool(getattr(module, "is_causal", True) if said is None else said) and query.shape[2] > 1
+    def masked(module: Any, query: torch.Tensor, *args: Any, **named: Any) -> Any:
+        is_causal = named.get("is_causal")
+        causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal) and query.shape[2] > 1
         setattr(query, MASK, (causal, int(named.get("sliding_window") or 0)))
         # Fused kernels cap scores on the way; PyTorch's own function is the one that cannot.
         named.pop("softcap", None)
-        return known(module, query, *args, **named)
+        return attention(module, query, *args, **named)
 
-    ALL_ATTENTION_FUNCTIONS["sdpa"] = told
+    ALL_ATTENTION_FUNCTIONS["sdpa"] = masked
     try:
         yield
     finally:
-        ALL_ATTENTION_FUNCTIONS["sdpa"] = known
+        ALL_ATTENTION_FUNCTIONS["sdpa"] = attention
 
 
 def _build(config: Any, kind: type[nn.Module], shape: TensorShape) -> TracedProgram:
@@ -246,13 +246,13 @@ def hf_source(name: str, config: Any, sequence: int | None = None) -> Source:
 
 def _embedding_and_head(model: Any) -> list[nn.Module | None]:
     """Where the library says that tokens come in and go out; a model without either is left whole."""
-    found: list[nn.Module | None] = []
+    modules: list[nn.Module | None] = []
     for ask in (model.get_input_embeddings, model.get_output_embeddings):
         try:
-            found.append(ask())
+            modules.append(ask())
         except (AttributeError, NotImplementedError):
-            found.append(None)
-    return found
+            modules.append(None)
+    return modules
 
 
 def _plan(config: Any, name: str) -> tuple[ShardingPlan | None, InputError | None]:
@@ -276,5 +276,5 @@ def hf_config(raw: Mapping[str, Any], where: str) -> Any:
         with _quiet():
             return transformers.AutoConfig.for_model(kind, **rest)
     except Exception as fault:
-        said = " ".join(str(fault).split())[:300]
-        raise InputError(f"{where}: model_type '{kind}'", f"transformers refuses the configuration: {said}") from None
+        reason = " ".join(str(fault).split())[:300]
+        raise InputError(f"{where}: model_type '{kind}'", f"transformers refuses the configuration: {reason}") from None

@@ -44,16 +44,16 @@ def model_inputs(model: Any, config: Any, shape: TensorShape) -> dict[str, Any]:
     """The arguments of one call, with labels, so that the model makes its own loss."""
     b, s = shape.microbatch, shape.sequence
     takes = inspect.signature(model.forward).parameters
-    given: dict[str, Any] = {model.main_input_name: _main(model, config, shape)}
+    inputs: dict[str, Any] = {model.main_input_name: _main(model, config, shape)}
     vision = getattr(config, "vision_config", None)
     if vision is not None and {"input_ids", "pixel_values"} <= takes.keys():
-        given |= {"input_ids": _tokens(b, s), "pixel_values": _pixels(vision, b)}
+        inputs |= {"input_ids": _tokens(b, s), "pixel_values": _pixels(vision, b)}
     if "return_loss" in takes:
-        given["return_loss"] = True
+        inputs["return_loss"] = True
     if "labels" in takes:
-        given["labels"] = _tokens(b) if type(model).__name__.endswith(ONE_LABEL) else _tokens(b, s)
+        inputs["labels"] = _tokens(b) if type(model).__name__.endswith(ONE_LABEL) else _tokens(b, s)
     if "next_sentence_label" in takes:
-        given["next_sentence_label"] = _tokens(b)
+        inputs["next_sentence_label"] = _tokens(b)
     if {"start_positions", "end_positions"} <= takes.keys():
-        given |= {"start_positions": _tokens(b), "end_positions": _tokens(b)}
-    return given
+        inputs |= {"start_positions": _tokens(b), "end_positions": _tokens(b)}
+    return inputs

@@ -70,10 +70,10 @@ def _of_heads(path: str, style: str) -> bool:
 def _expert_weights(shipped: Mapping[str, str], module: str, where: str) -> tuple[tuple[str, int, int], ...]:
     """Weights (expert, out, in) of an experts module: by outputs (dimension 1) or inputs (dimension 2)."""
     cuts = {"colwise": (1, 1), "packed_colwise": (1, 2), "rowwise": (2, 1)}
-    found: list[tuple[str, int, int]] = []
+    weights: list[tuple[str, int, int]] = []
     for path, style in shipped.items():
         if path.startswith(module + "."):
             if style not in cuts:
                 raise InputError(f"{where}: tensor-parallel plan", f"style '{style}' of {path} does not fit experts")
-            found.append((path.removeprefix(module + "."), *cuts[style]))
-    return tuple(sorted(found, key=lambda cut: cut[1]))
+            weights.append((path.removeprefix(module + "."), *cuts[style]))
+    return tuple(sorted(weights, key=lambda cut: cut[1]))

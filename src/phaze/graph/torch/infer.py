@@ -51,11 +51,11 @@ def _roles(model: nn.Module) -> dict[str, str]:
     """By weight, its path with a ``*`` for the number in a list of blocks or of other modules."""
     lists = {path for path, module in model.named_modules() if isinstance(module, nn.ModuleList)}
     lists |= {path.rpartition(".")[0] for path in find_blocks(model)}
-    found = {}
+    roles = {}
     for name, _ in model.named_parameters(remove_duplicate=False):
         steps = name.split(".")
-        found[name] = ".".join("*" if ".".join(steps[:i]) in lists else step for i, step in enumerate(steps))
-    return found
+        roles[name] = ".".join("*" if ".".join(steps[:i]) in lists else step for i, step in enumerate(steps))
+    return roles
 
 
 def _owner(role: str) -> str:
@@ -74,86 +74,86 @@ class Search:
         self.shapes = {name: tuple(map(int, weight.shape)) for name, weight in model.named_parameters()}
 
     def _names(self, maps: Sequence[Map]) -> set[str]:
-        return {self.roles[one.weight] for one in maps}
+        return {self.roles[linear_map.weight] for linear_map in maps}
 
     def parts(self) -> list[InferredPart]:
         """Sets of maps that shapes allow to be cut, no map in two of them; and those that they do not."""
         used: set[str] = set()
-        found: list[InferredPart] = []
+        parts: list[InferredPart] = []
         for columns, rows in self._merged(bool(self.bench.copies[0].blocks)):
             weights = self._names((*columns, *rows))
             if weights & used or self._names(columns) & self._names(rows):
                 continue
             part = self._tried(columns, rows)
-            found.append(part)
+            parts.append(part)
             used |= self._names((*part.columns, *part.rows)) if part.options else set()
-        return [part for part in found if part.options or not self._names(part.rows) <= used]
+        return [part for part in parts if part.options or not self._names(part.rows) <= used]
 
     def _merged(self, blocks: bool) -> Iterator[tuple[list[Map], list[Map]]]:
         """Sets of maps with the same role, once: all experts of a block, all kinds of blocks."""
-        found: dict[tuple[str, ...], tuple[list[Map], list[Map]]] = {}
+        merged: dict[tuple[str, ...], tuple[list[Map], list[Map]]] = {}
         for pair in pairs(self.bench.maps, lambda block: bool(block) or not blocks):
             columns, rows = ([self.bench.maps[n] for n in numbers] for numbers in (pair.columns, pair.rows))
             key = (*sorted(self._names(columns)), "->", *sorted(self._names(rows)))
-            found.setdefault(key, (self._once(columns), self._once(rows)))
-        yield from found.values()
+            merged.setdefault(key, (self._once(columns), self._once(rows)))
+        yield from merged.values()
 
     def _once(self, maps: Sequence[Map]) -> list[Map]:
-        return list({self.roles[one.weight]: one for one in reversed(maps)}.values())[::-1]
+        return list({self.roles[linear_map.weight]: linear_map for linear_map in reversed(maps)}.values())[::-1]
 
     def _tried(self, columns: list[Map], rows: list[Map]) -> InferredPart:
         """The layouts of a set that run. Where none does, the widest maps are cut alone: one key and value for all."""
         part = self._laid_out(columns, rows)
-        widest = max(self.shapes[one.weight][one.outputs] for one in columns)
-        wide = [one for one in columns if self.shapes[one.weight][one.outputs] == widest]
+        widest = max(self.shapes[linear_map.weight][linear_map.outputs] for linear_map in columns)
+        wide = [linear_map for linear_map in columns if self.shapes[linear_map.weight][linear_map.outputs] == widest]
         if part.options or len(wide) == len(columns):
             return part
         fewer = self._laid_out(wide, rows)
         return fewer if fewer.options else part
 
     def _laid_out(self, columns: list[Map], rows: list[Map]) -> InferredPart:
-        choices = [layouts(one, self.shapes[one.weight][one.outputs]) for one in columns]
+        choices = [layouts(linear_map, self.shapes[linear_map.weight][linear_map.outputs]) for linear_map in columns]
         options, problem = [], ""
         for layout in islice(product(*choices), MOST_LAYOUTS):
             cuts = self._cuts(columns, layout, rows)
-            said = dry_run(self.bench, cuts)
-            options += [cuts] if not said else []
-            problem = problem or said
+            fault = dry_run(self.bench, cuts)
+            options += [cuts] if not fault else []
+            problem = problem or fault
         name = _owner(self.roles[rows[0].weight])
         return InferredPart(name, tuple(columns), tuple(rows), tuple(options), "" if options else problem)
 
     def _cuts(self, columns: Sequence[Map], layout: Sequence[Layout], rows: Sequence[Map]) -> tuple[ShardCut, ...]:
         """The cuts of a set of maps: by outputs with their biases, by inputs."""
-        found: dict[str, ShardCut] = {}
+        cuts: dict[str, ShardCut] = {}
         heads = 0
-        for one, how in zip(columns, layout, strict=True):
-            role = self.roles[one.weight]
-            found[role] = ShardCut(role, one.outputs, how.unit, how.parts)
-            if one.bias:
-                found[self.roles[one.bias]] = ShardCut(self.roles[one.bias], 0, how.unit, how.parts)
-            size = max(how.parts or (self.shapes[one.weight][one.outputs],))
+        for linear_map, how in zip(columns, layout, strict=True):
+            role = self.roles[linear_map.weight]
+            cuts[role] = ShardCut(role, linear_map.outputs, how.unit, how.parts)
+            if linear_map.bias:
+                cuts[self.roles[linear_map.bias]] = ShardCut(self.roles[linear_map.bias], 0, how.unit, how.parts)
+            size = max(how.parts or (self.shapes[linear_map.weight][linear_map.outputs],))
             heads = max(heads, size // how.unit if how.unit > 1 else 0)
-        for one in rows:
-            role, size = self.roles[one.weight], self.shapes[one.weight][one.inputs]
-            found[role] = ShardCut(role, one.inputs, size // heads if heads and size % heads == 0 else 1)
-        return tuple(found.values())
+        for linear_map in rows:
+            role, size = self.roles[linear_map.weight], self.shapes[linear_map.weight][linear_map.inputs]
+            cuts[role] = ShardCut(role, linear_map.inputs, size // heads if heads and size % heads == 0 else 1)
+        return tuple(cuts.values())
 
     def tokens(self) -> tuple[tuple[ShardCut, ...], str]:
         """Embedding and head by tokens, or why not."""
         tables = self.bench.flow.tables
-        heads = [one for one in self.bench.maps if not one.block and one.outputs == 0]
-        heads = [one for one in heads if self.shapes[one.weight][0] in tables.values()]
+        heads = [linear_map for linear_map in self.bench.maps if not linear_map.block and linear_map.outputs == 0]
+        heads = [linear_map for linear_map in heads if self.shapes[linear_map.weight][0] in tables.values()]
         if not heads:
             return (), ""
         if not self.bench.is_loss:
             return (), "the function gives no loss, so its logits are handed out whole"
-        size = max(self.shapes[one.weight][0] for one in heads)
+        size = max(self.shapes[linear_map.weight][0] for linear_map in heads)
         names = [name for name, rows in tables.items() if rows == size]
-        for one in heads:
-            names += [name for name in (one.weight, one.bias) if name and self.shapes[one.weight][0] == size]
+        for head in heads:
+            names += [name for name in (head.weight, head.bias) if name and self.shapes[head.weight][0] == size]
         cuts = tuple(ShardCut(self.roles[name], 0, tokens=True) for name in dict.fromkeys(names))
-        said = dry_run(self.bench, cuts)
-        return ((), said) if said else (cuts, "")
+        fault = dry_run(self.bench, cuts)
+        return ((), fault) if fault else (cuts, "")
 
 
 def _chosen(
@@ -163,21 +163,21 @@ def _chosen(
     first = [cut for part in parts for cut in part.options[0]]
     if not proof.fault([*first, *tokens]):
         return [*first, *tokens], {}
-    kept: list[ShardCut] = []
+    chosen: list[ShardCut] = []
     problems: dict[str, str] = {}
     for part in parts:
         for cuts in part.options:
-            said = proof.fault([*kept, *cuts])
-            if not said:
-                kept += cuts
+            fault = proof.fault([*chosen, *cuts])
+            if not fault:
+                chosen += cuts
                 problems.pop(part.name, None)
                 break
-            problems.setdefault(part.name, said)
+            problems.setdefault(part.name, fault)
     if tokens:
-        said = proof.fault([*kept, *tokens])
-        kept += [] if said else tokens
-        problems |= {VOCABULARY: said} if said else {}
-    return kept, problems
+        fault = proof.fault([*chosen, *tokens])
+        chosen += [] if fault else tokens
+        problems |= {VOCABULARY: fault} if fault else {}
+    return chosen, problems
 
 
 def infer_plan(source: Source) -> Inferred:
@@ -195,8 +195,8 @@ def infer_plan(source: Source) -> Inferred:
     good = [part for part in parts if part.options]
     if not good and not tokens:
         return Inferred(None, tuple((whole or {source.name: "no linear map of a block feeds another"}).items()))
-    columns = {one.weight: one for part in good for one in part.columns}
-    rows = {one.weight: one for part in good for one in part.rows}
+    columns = {linear_map.weight: linear_map for part in good for linear_map in part.columns}
+    rows = {linear_map.weight: linear_map for part in good for linear_map in part.rows}
     try:
         proof = prove(bench, columns, rows)
     except Exception as fault:
@@ -218,16 +218,19 @@ def fault_of(source: Source, plan: ShardingPlan) -> tuple[str, str]:
     with without_weights(), of_model(source.name):
         bench = open_bench(source)
         bench.tokens_first = plan.sequence_dim == 0
-        if said := dry_run(bench, plan.cuts):
-            return said, ""
+        if fault := dry_run(bench, plan.cuts):
+            return fault, ""
     roles = Search(bench).roles
     columns, rows = dict[str, Map](), dict[str, Map]()
-    for one in bench.maps:
-        cut = next((cut for cut in plan.cuts if roles[one.weight] == cut.pattern or one.weight == cut.pattern), None)
+    for linear_map in bench.maps:
+        cut = next(
+            (cut for cut in plan.cuts if roles[linear_map.weight] == cut.pattern or linear_map.weight == cut.pattern),
+            None,
+        )
         if cut is not None and not cut.tokens:
-            (columns if cut.dim == one.outputs else rows)[one.weight] = one
+            (columns if cut.dim == linear_map.outputs else rows)[linear_map.weight] = linear_map
     proof = prove(bench, columns, rows)
     if isinstance(proof, str):
         return proof, ""
-    said = proof.fault(plan.cuts)
-    return said, "" if said else proof.fault(plan.cuts, sequence_parallel=True)
+    fault = proof.fault(plan.cuts)
+    return fault, "" if fault else proof.fault(plan.cuts, sequence_parallel=True)

@@ -51,7 +51,7 @@ def _entering(log: Log, region: TracedRegion, values: Iterable[Value], weights: 
         if value in region.inputs
         or (
             value[0] not in weights.by_storage
-            and (log.made_in.get(value[0], region.number) != region.number or value[0] in log.given)
+            and (log.made_in.get(value[0], region.number) != region.number or value[0] in log.arguments)
         )
     }
 
@@ -76,7 +76,7 @@ def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Lay
     whole, whole_bytes = _kept(log, read & carried, numbering)
     storage_of = {number: value[0] for value, number in numbering.numbers.items()}
     chosen = recompute.selective(
-        forward, none, lambda kept: sum(log.bytes_of[s] for s in {storage_of[n] for n in kept})
+        forward, none, lambda saved: sum(log.bytes_of[s] for s in {storage_of[n] for n in saved})
     )
     parameters = _parameters(region, weights, numbering)
     return Layer(
@@ -97,11 +97,11 @@ def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Lay
 def _parameters(region: TracedRegion, weights: Weights, numbering: Numbering) -> tuple[Parameter, ...]:
     """The weights that the region reads, in order of their registration; unread ones of a block too (tensor -1)."""
     tensor_of = {storage: number for (storage, _), number in numbering.numbers.items() if storage in weights.by_storage}
-    own = set() if region.module is None else {id(p) for p in region.module.parameters()}
-    found: list[Parameter] = []
+    block_parameters = set() if region.module is None else {id(p) for p in region.module.parameters()}
+    parameters: list[Parameter] = []
     for storage, parameter in weights.by_storage.items():
-        if storage in tensor_of or id(parameter) in own or storage in weights.unread:
-            found.append(
+        if storage in tensor_of or id(parameter) in block_parameters or storage in weights.unread:
+            parameters.append(
                 Parameter(
                     name=_local_name(weights.names[storage], region),
                     tensor=tensor_of.get(storage, -1),
@@ -111,4 +111,4 @@ def _parameters(region: TracedRegion, weights: Weights, numbering: Numbering) ->
                     split=storage in weights.split,
                 )
             )
-    return tuple(found)
+    return tuple(parameters)

@@ -140,8 +140,8 @@ class GatheredLinear(ColumnLinear):
         self.outputs = outputs
 
     def forward(self, input: Tensor) -> Tensor:
-        own = super().forward(input)
-        return collectives.whole_of(own, own.dim() - 1, self.group.width, self.outputs)
+        part = super().forward(input)
+        return collectives.whole_of(part, part.dim() - 1, self.group.width, self.outputs)
 
 
 class RowLinear(nn.Linear):
@@ -156,8 +156,8 @@ class RowLinear(nn.Linear):
         self.group, self.splits = group, splits
 
     def forward(self, input: Tensor) -> Tensor:
-        own = collectives.shard_of(input, input.dim() - 1, self.group.width) if self.splits else input
-        summed = self.group.reduce(functional.linear(own, self.weight))
+        part = collectives.shard_of(input, input.dim() - 1, self.group.width) if self.splits else input
+        summed = self.group.reduce(functional.linear(part, self.weight))
         return summed if self.bias is None else summed + self.bias
 
 
@@ -196,14 +196,14 @@ def copy_weights(module: nn.Module, group: RankGroup) -> None:
     original = module.forward
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        own = {name: weight for name, weight in module._parameters.items() if weight is not None}
+        weights = {name: weight for name, weight in module._parameters.items() if weight is not None}
         try:
-            for name, weight in own.items():
+            for name, weight in weights.items():
                 del module._parameters[name]
                 module.__dict__[name] = group.copy(weight)
             return original(*args, **kwargs)
         finally:
-            for name, weight in own.items():
+            for name, weight in weights.items():
                 module.__dict__.pop(name, None)
                 module._parameters[name] = weight
 

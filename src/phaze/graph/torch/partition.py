@@ -51,10 +51,10 @@ class Partition:
                 return self._product(sizes, call)
             if name == "addmm":
                 bias, left, right = call.args[:3]
-                return self._sum(sizes, call, left, right, call.own[1:3], call.seen.given[1:3], bias)
+                return self._sum(sizes, call, left, right, call.local[1:3], call.seen.operands[1:3], bias)
             if name == "einsum":
                 return self._einsum(sizes, call)
-            if name == "embedding" and self.vocabulary is not None and call.own[-1] != call.seen.given[-1]:
+            if name == "embedding" and self.vocabulary is not None and call.local[-1] != call.seen.operands[-1]:
                 padding = call.argument(2, "padding_idx")
                 return lookup(self.vocabulary, call.args[0], call.args[1], self._padding(padding))
             if name == "cross_entropy":
@@ -64,8 +64,8 @@ class Partition:
 
     def _padding(self, place: int | None) -> int | None:
         assert self.vocabulary is not None
-        own = -1 if place is None else place - self.vocabulary.first
-        return own if 0 <= own < self.vocabulary.owned else None
+        local = -1 if place is None else place - self.vocabulary.first
+        return local if 0 <= local < self.vocabulary.owned else None
 
     def _is_tokens(self, x: Tensor, whole: Shape) -> bool:
         """Whether ``x`` is split along the sequence and not otherwise."""
@@ -100,7 +100,7 @@ class Partition:
 
     def _linear(self, sizes: Sizes, call: FollowedCall) -> Any:
         x, weight, bias = call.args[0], call.argument(1, "weight"), call.argument(2, "bias")
-        whole_x, whole_w = call.seen.given[0], call.seen.given[1]
+        whole_x, whole_w = call.seen.operands[0], call.seen.operands[1]
         split_out, split_in = weight.shape[0] != whole_w[0], weight.shape[1] != whole_w[1]
         if split_in and x.shape[-1] == weight.shape[1]:
             summed = self._reduce(functional.linear(x, weight))
@@ -119,13 +119,13 @@ class Partition:
 
     def _whole_weights(self, call: FollowedCall, x: Tensor, weights: list[Tensor]) -> Any:
         """A map that every rank holds whole, of what is split along another axis (its heads, its tokens)."""
-        if self._is_tokens(x, call.seen.given[0]):
+        if self._is_tokens(x, call.seen.operands[0]):
             return call.run()
         return functional.linear(x, *[self._enter(weight, tuple(weight.shape)) for weight in weights])
 
     def _product(self, sizes: Sizes, call: FollowedCall) -> Any:
         left, right = call.args[0], call.argument(1, "other" if "other" in call.named else "mat2")
-        return self._sum(sizes, call, left, right, call.own, call.seen.given, None)
+        return self._sum(sizes, call, left, right, call.local, call.seen.operands, None)
 
     def _sum(
         self,
@@ -133,14 +133,14 @@ class Partition:
         call: FollowedCall,
         left: Tensor,
         right: Tensor,
-        own: Sequence[Shape],
+        parts: Sequence[Shape],
         whole: Sequence[Shape],
         bias: Any,
     ) -> Any:
         """A matrix product, batches aligned."""
         if left.dim() < 2 or right.dim() < 2:
             raise Unsplit(f"{call.name} of a vector that is split ({user_place()})")
-        summed_left, summed_right = own[0][-1] != whole[0][-1], own[1][-2] != whole[1][-2]
+        summed_left, summed_right = parts[0][-1] != whole[0][-1], parts[1][-2] != whole[1][-2]
         if summed_left != summed_right:
             raise Unsplit(f"{call.name} sums over what is split on one side only ({user_place()})")
         left, right = self._batches(left, right, whole)
@@ -168,16 +168,16 @@ class Partition:
 
     def _einsum(self, sizes: Sizes, call: FollowedCall) -> Any:
         text = str(call.args[0]).replace(" ", "")
-        given = call.args[1:] if isinstance(call.args[1], Tensor) else tuple(call.args[1])
+        operands_whole = call.args[1:] if isinstance(call.args[1], Tensor) else tuple(call.args[1])
         inputs, arrow, output = text.partition("->")
         terms = inputs.split(",")
         if "." in text or not arrow:
             raise Unsplit(f"einsum '{text}' with split operands ({user_place()})")
         split: dict[str, int] = {}
-        for term, own, whole in zip(terms, call.own, call.seen.given, strict=True):
-            split |= {letter: own[a] for a, letter in enumerate(term) if own[a] != whole[a]}
+        for term, local, whole in zip(terms, call.local, call.seen.operands, strict=True):
+            split |= {letter: local[a] for a, letter in enumerate(term) if local[a] != whole[a]}
         operands = []
-        for x, term, whole in zip(given, terms, call.seen.given, strict=True):
+        for x, term, whole in zip(operands_whole, terms, call.seen.operands, strict=True):
             is_whole = tuple(x.shape) == whole
             part = self._enter(x, whole) if is_whole or self._is_tokens(x, whole) else x
             for axis, letter in enumerate(term):
@@ -187,70 +187,76 @@ class Partition:
         result = call.func(text, *operands)
         if all(letter in output for letter in split):
             return result
-        if not any(map(sizes.is_weight, given)):
+        if not any(map(sizes.is_weight, operands_whole)):
             raise Unsplit(f"einsum '{text}' sums over what is split ({user_place()})")
         return self._reduce(result)
 
     def _check_mixing(self, call: FollowedCall) -> None:
         """Refuse a function that runs over an axis that is split."""
-        if call.name not in MIXES or not call.own:
+        if call.name not in MIXES or not call.local:
             return
-        own, whole = call.own[0], call.seen.given[0]
-        split = {axis for axis in range(len(own)) if own[axis] != whole[axis]}
+        part, whole = call.local[0], call.seen.operands[0]
+        split = {axis for axis in range(len(part)) if part[axis] != whole[axis]}
         if call.name in ("layer_norm", "rms_norm"):
             count = len(call.argument(1, "normalized_shape"))
-            axes = set(range(len(own) - count, len(own)))
+            axes = set(range(len(part) - count, len(part)))
         else:
-            told = call.argument(AXIS_PLACE.get(call.name, 1), "dim", call.named.get("axis"))
-            told = -1 if told is None and call.name in ("topk", "sort", "normalize") else told
-            listed = [told] if isinstance(told, int) else told if isinstance(told, list | tuple) else range(len(own))
-            axes = {axis % len(own) for axis in listed}
+            stated_axes = call.argument(AXIS_PLACE.get(call.name, 1), "dim", call.named.get("axis"))
+            stated_axes = -1 if stated_axes is None and call.name in ("topk", "sort", "normalize") else stated_axes
+            listed = (
+                [stated_axes]
+                if isinstance(stated_axes, int)
+                else stated_axes
+                if isinstance(stated_axes, list | tuple)
+                else range(len(part))
+            )
+            axes = {axis % len(part) for axis in listed}
         if split & axes:
             raise Unsplit(f"{call.name.strip('_')} runs over what would be split ({user_place()})")
 
     def _meet(self, call: FollowedCall) -> Any:
         """Any other function: what is whole takes part in it with this rank's part."""
-        tensors, whole = call.tensors(), call.seen.given
+        tensors, whole = call.tensors(), call.seen.operands
         if len(tensors) < 2:
             return call.run()
         axes = self._axes(call)
         sizes: dict[int, int] = {}
-        for own, given, places in zip(call.own, whole, axes, strict=True):
+        for local, shape, places in zip(call.local, whole, axes, strict=True):
             for axis, place in enumerate(places or ()):
-                if place is not None and own[axis] != given[axis]:
-                    sizes[place] = own[axis]
-        split = any(own != given for own, given in zip(call.own, whole, strict=True))
-        made: list[Tensor] = []
-        for x, given, places in zip(tensors, whole, axes, strict=True):
+                if place is not None and local[axis] != shape[axis]:
+                    sizes[place] = local[axis]
+        split = any(part != shape for part, shape in zip(call.local, whole, strict=True))
+        operands: list[Tensor] = []
+        for x, shape, places in zip(tensors, whole, axes, strict=True):
             part = x
-            if tuple(x.shape) == given and split:
-                part = self._enter(x, given)
+            if tuple(x.shape) == shape and split:
+                part = self._enter(x, shape)
                 for axis, place in enumerate(places or ()):
-                    if place in sizes and given[axis] > 1:
+                    if place in sizes and shape[axis] > 1:
                         part = self._part(part, axis, sizes[place])
             elif any(
-                place in sizes and given[a] > 1 and x.shape[a] == given[a] for a, place in enumerate(places or ())
+                place in sizes and shape[a] > 1 and x.shape[a] == shape[a] for a, place in enumerate(places or ())
             ):
                 raise Unsplit(f"{call.name.strip('_')} meets two tensors that are split differently ({user_place()})")
-            made.append(part)
-        rest = iter(made)
+            operands.append(part)
+        rest = iter(operands)
         args, named = _replaced((call.args, call.named), rest)
         return call.func(*args, **named)
 
     def _axes(self, call: FollowedCall) -> list[list[int | None] | None]:
         """By tensor and axis, the axis of the result that it goes along with."""
-        whole, made = call.seen.given, call.seen.made
-        if not made:
+        whole, results = call.seen.operands, call.seen.results
+        if not results:
             return [None for _ in whole]
         if call.name in JOINS:
-            joined = int(call.argument(1, "dim", 0)) % len(made[0])
+            joined = int(call.argument(1, "dim", 0)) % len(results[0])
             return [[a if a != joined else None for a in range(len(shape))] for shape in whole]
         if call.name == "scaled_dot_product_attention":
             return [[a if a < len(shape) - 2 else None for a in range(len(shape))] for shape in whole]
         if call.name == "stack":
             return [list(range(len(shape))) for shape in whole]
-        found = [broadcast_axes(shape, made[0]) for shape in whole]
-        return [None if axes is None else list(axes) for axes in found]
+        result_axes = [broadcast_axes(shape, results[0]) for shape in whole]
+        return [None if axes is None else list(axes) for axes in result_axes]
 
 
 def _replaced(values: Any, tensors: Any) -> Any:

@@ -28,9 +28,9 @@ def _unsplit(source: Source, why: str) -> Source:
 
 def _split(source: Source, plan: ShardingPlan, whole: Sequence[tuple[str, str]]) -> Source:
     """The source with a plan, and said of it which of its modules every rank holds whole, where some are."""
-    kept = [f"{module} ({why})" for module, why in whole if module != SEQUENCE]
-    more = f" and {len(kept) - MOST_SAID} more" if len(kept) > MOST_SAID else ""
-    note = (f"{REFUSED} for {'; '.join(kept[:MOST_SAID])}{more}, which every rank holds whole",) if kept else ()
+    unsplit = [f"{module} ({why})" for module, why in whole if module != SEQUENCE]
+    more = f" and {len(unsplit) - MOST_SAID} more" if len(unsplit) > MOST_SAID else ""
+    note = (f"{REFUSED} for {'; '.join(unsplit[:MOST_SAID])}{more}, which every rank holds whole",) if unsplit else ()
     return replace(source, plan=plan, plan_fault=None, notes=(*note, *source.notes))
 
 
@@ -49,18 +49,18 @@ def planned(source: Source, file: str | None) -> tuple[Source, str, Mapping[str,
     """
     if file is not None:
         plan = read_plan(file)
-        said, unsharded = fault_of(source, plan)
-        if said:
-            raise InputError(file, f"two ranks do not train like one: {said}", "change the plan, or leave it out")
+        fault, unsharded = fault_of(source, plan)
+        if fault:
+            raise InputError(file, f"two ranks do not train like one: {fault}", "change the plan, or leave it out")
         plan = replace(plan, shards=plan.shards and not unsharded)
         basis = f"{file}, proved on two ranks"
         return replace(source, plan=plan, plan_fault=None), basis, plan_document(source.name, basis, plan, ())
     if source.plan is not None:
         return source, OWN, None
-    found = infer_plan(source)
-    if found.plan is None:
-        why = "; ".join(f"{module}: {reason}" for module, reason in found.whole)
+    inferred = infer_plan(source)
+    if inferred.plan is None:
+        why = "; ".join(f"{module}: {reason}" for module, reason in inferred.whole)
         return _unsplit(source, why), f"{NONE}: {why}", None
-    whole = [*found.whole, *([(SEQUENCE, found.unsharded)] if found.unsharded else [])]
-    document = plan_document(source.name, INFERRED, found.plan, whole)
-    return _split(source, found.plan, whole), INFERRED, document
+    whole = [*inferred.whole, *([(SEQUENCE, inferred.unsharded)] if inferred.unsharded else [])]
+    document = plan_document(source.name, INFERRED, inferred.plan, whole)
+    return _split(source, inferred.plan, whole), INFERRED, document

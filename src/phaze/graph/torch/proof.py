@@ -104,16 +104,16 @@ def dry_run(bench: Bench, cuts: Sequence[ShardCut]) -> str:
 def shortened(bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]) -> dict[str, tuple[int, ...]]:
     """Shapes of all weights with fewer features: the axis that blocks hand on is the inputs of what is cut by outputs,
     the outputs of what is cut by inputs, and every axis of its size of all other weights."""
-    found = {}
-    biases = {one.bias for one in columns.values()}
+    shapes = {}
+    biases = {linear_map.bias for linear_map in columns.values()}
     for name, weight in bench.copies[0].program.module.named_parameters():
         shape = list(map(int, weight.shape))
         kept_axes = {columns[name].outputs} if name in columns else {rows[name].inputs} if name in rows else set()
         for axis, size in enumerate(shape):
             if size == bench.hidden and axis not in kept_axes and name not in biases:
                 shape[axis] = FEATURES
-        found[name] = tuple(shape)
-    return found
+        shapes[name] = tuple(shape)
+    return shapes
 
 
 def _outcome(copy: Copy, result: Any, slices: Mapping[int, Slice]) -> Outcome:
@@ -127,11 +127,11 @@ def _outcome(copy: Copy, result: Any, slices: Mapping[int, Slice]) -> Outcome:
     named = dict(copy.program.module.named_parameters())
     wanted = {name: p for name, p in named.items() if p.requires_grad}
     assert isinstance(total, Tensor)
-    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
-    gradients = {name: g for name, g in zip(wanted, found, strict=True) if g is not None}
-    own = {name: slices[id(p)] for name, p in named.items() if id(p) in slices}
+    derivatives = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
+    gradients = {name: g for name, g in zip(wanted, derivatives, strict=True) if g is not None}
+    own_slices = {name: slices[id(p)] for name, p in named.items() if id(p) in slices}
     blocks = tuple(f"{path}." for path in copy.blocks)
-    return Outcome(float(total.detach()), gradients, own, frozenset(n for n in named if n.startswith(blocks)))
+    return Outcome(float(total.detach()), gradients, own_slices, frozenset(n for n in named if n.startswith(blocks)))
 
 
 class Proof:
@@ -175,13 +175,13 @@ class Proof:
         for name, target in whole.gradients.items():
             summed = sequence_parallel and name in whole.inside and name not in parts[0].slices
             for part in parts:
-                own = part.gradients.get(name)
-                if own is None:
+                gradient = part.gradients.get(name)
+                if gradient is None:
                     return f"on two ranks the gradient of {name} is missing"
                 expected = part.slices[name](target) if name in part.slices else target
-                found = sum(p.gradients[name] for p in parts) if summed else own
+                total = sum(p.gradients[name] for p in parts) if summed else gradient
                 scale = max(float(expected.abs().max()) if expected.numel() else 0.0, 1e-3 * largest)
-                error = float((found - expected).abs().max()) / max(scale, 1e-30) if expected.numel() else 0.0
+                error = float((total - expected).abs().max()) / max(scale, 1e-30) if expected.numel() else 0.0
                 if not error <= TOLERANCE:
                     return f"on two ranks the gradient of {name} is off by {100 * error:.3g} %"
         return ""
@@ -203,7 +203,7 @@ def open_bench(source: Source) -> Bench:
 
 def too_large(bench: Bench) -> str:
     """Why a copy cannot be run at all."""
-    largest = max((math.prod(shape) for calls in bench.track.values() for s in calls for shape in s.made), default=0)
+    largest = max((math.prod(shape) for calls in bench.track.values() for s in calls for shape in s.results), default=0)
     if largest > MOST_ACTIVATION:
         return f"a sequence of {bench.sequence} is too long to run: let the function take sequence"
     return ""

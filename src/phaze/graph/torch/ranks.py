@@ -71,17 +71,17 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
         owned = len(sent[0][1]) // width
         self.counts["exchange"] += 1
         if kind == "dispatch":
-            whole = [list(torch.split(given, sizes)) for given, sizes in sent]
+            whole = [list(torch.split(tensor, sizes)) for tensor, sizes in sent]
             mine = range(self.rank * owned, (self.rank + 1) * owned)
-            found = torch.cat([pieces[expert] for expert in mine for pieces in whole])
+            received = torch.cat([pieces[expert] for expert in mine for pieces in whole])
         else:
             parts = []
-            for owner, (given, _) in enumerate(sent):
+            for owner, (outputs, _) in enumerate(sent):
                 mine = range(owner * owned, (owner + 1) * owned)
-                pieces = iter(torch.split(given, [sizes[expert] for expert in mine for _, sizes in sent]))
+                pieces = iter(torch.split(outputs, [sizes[expert] for expert in mine for _, sizes in sent]))
                 parts += [[next(pieces) for _ in sent][self.rank] for _ in mine]
-            found = torch.cat(parts)
-        return torch.zeros_like(found) if ("exchange", number) == self.board.lost else found
+            received = torch.cat(parts)
+        return torch.zeros_like(received) if ("exchange", number) == self.board.lost else received
 
     def _swap(self, x: Any) -> list[Any]:
         self.board.slots[self.rank] = x
@@ -94,26 +94,26 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def in_ranks(width: int, run: Callable[[int, Exchange], Outcome], lost: Lost | None = None) -> list[Outcome]:
     """What ``run`` gives on every rank, each in a thread of its own under its exchange; the first fault is raised."""
     board = Board(width, lost)
-    found: dict[int, Outcome] = {}
+    outcomes: dict[int, Outcome] = {}
     faults: list[BaseException] = []
 
-    def one(rank: int) -> None:
+    def run_rank(rank: int) -> None:
         try:
             mode = Exchange(board, rank)
             with mode:
-                found[rank] = run(rank, mode)
+                outcomes[rank] = run(rank, mode)
         except BaseException as fault:
             if not isinstance(fault, threading.BrokenBarrierError):
                 faults.append(fault)
             board.barrier.abort()
 
-    threads = [threading.Thread(target=one, args=(rank,)) for rank in range(width)]
+    threads = [threading.Thread(target=run_rank, args=(rank,)) for rank in range(width)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if faults:
         raise faults[0]
-    if len(found) < width:
+    if len(outcomes) < width:
         raise TimeoutError(f"a rank waited longer than {PATIENCE_S:g} s for the others")
-    return [found[rank] for rank in range(width)]
+    return [outcomes[rank] for rank in range(width)]

@@ -69,7 +69,7 @@ class Log:
     origin: dict[int, int] = field(default_factory=dict)
     version: dict[int, int] = field(default_factory=dict)
     made_in: dict[int, int] = field(default_factory=dict)
-    given: set[int] = field(default_factory=set)
+    arguments: set[int] = field(default_factory=set)
 
 
 def _touched(tensor: torch.Tensor) -> int:
@@ -119,11 +119,11 @@ def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tupl
     schema = getattr(func, "_schema", None)
     if schema is None or not schema.is_mutable or str(func).rsplit(".", 1)[0] in RESHAPES:
         return ()
-    found: list[torch.Tensor] = []
+    written: list[torch.Tensor] = []
     for place, argument in enumerate(schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            found.extend(tensors_in(args[place] if place < len(args) else named.get(argument.name)))
-    return tuple(found)
+            written.extend(tensors_in(args[place] if place < len(args) else named.get(argument.name)))
+    return tuple(written)
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -162,7 +162,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Say that a tensor is a parameter (FROM_PARAMETERS) or an input of the model (FROM_DATA)."""
         self.log.origin[self.number(tensor)] = origin
         if origin == FROM_DATA:
-            self.log.given.add(self.number(tensor))
+            self.log.arguments.add(self.number(tensor))
 
     def value(self, tensor: torch.Tensor) -> tuple[int, int]:
         storage = self.number(tensor)
@@ -218,14 +218,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         results: tuple[torch.Tensor, ...],
         settings: tuple[Any, ...],
     ) -> None:
-        known = {operand.storage for operand in reads}
+        read_storages = {operand.storage for operand in reads}
         mutated = {self.number(tensor) for tensor in changed}
         for storage in mutated:
             self.log.version[storage] = self.log.version.get(storage, 0) + 1
         returned = {self.number(tensor) for tensor in results}
         outputs = (*results, *(tensor for tensor in changed if self.number(tensor) not in returned))
         writes = tuple(map(self._operand, outputs))
-        fresh = tuple(operand for operand in writes if operand.storage not in known or operand.storage in mutated)
+        fresh = tuple(
+            operand for operand in writes if operand.storage not in read_storages or operand.storage in mutated
+        )
         origin = FROM_CHANCE if opset.kind_of(name) == "random" else 0
         for operand in reads:
             origin |= self.log.origin.get(operand.storage, 0)
@@ -263,10 +265,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _scalar(self, tensor: torch.Tensor) -> Any:
         """A number asked of a tensor without values. Chance (layer drop) and questions about constants get an answer,
         data does not."""
-        known = tensor.constant if isinstance(tensor, FakeTensor) else tensor
-        if known is not None:
+        value = tensor.constant if isinstance(tensor, FakeTensor) else tensor
+        if value is not None:
             with unset_fake_temporarily():
-                return known.item()
+                return value.item()
         origin = self.origin(tensor)
         answered = origin == FROM_CHANCE or (origin == 0 and tensor.dtype == torch.bool)
         if not answered:

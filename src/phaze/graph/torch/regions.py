@@ -22,15 +22,15 @@ class Argument:
 @dataclass(slots=True)
 class TracedRegion:
     """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border.
-    ``taken`` are the values of ``takes``; ``arguments`` is what a block was called with, each tensor once: the first
-    of ``takes`` stand for them, further ones for what it read and was not given."""
+    ``taken_values`` are the values of ``takes``; ``arguments`` is what a block was called with, each tensor once: the
+    first of ``takes`` stand for them, further ones for what it read and was not given."""
 
     number: int
     path: str
     module: nn.Module | None
     folds: int | None = None
     takes: list[torch.Tensor] = field(default_factory=list)
-    taken: list[Value] = field(default_factory=list)
+    taken_values: list[Value] = field(default_factory=list)
     arguments: list[torch.Tensor] = field(default_factory=list)
     gives: list[torch.Tensor] = field(default_factory=list)
     inputs: dict[Value, bool] = field(default_factory=dict)

@@ -21,42 +21,42 @@ class Unsplit(PhazeError):
     """What cannot be split over ranks: the reason, with the line of the user's file."""
 
 
-def aligned(given: Sequence[int], made: Sequence[int]) -> Iterator[tuple[range, range]]:
+def aligned(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[range, range]]:
     """Smallest runs of axes of two shapes with the same number of elements."""
     i = j = 0
-    while i < len(given) or j < len(made):
+    while i < len(before) or j < len(after):
         first_i, first_j = i, j
         left = right = 1
-        if i < len(given):
-            left, i = left * given[i], i + 1
-        if j < len(made):
-            right, j = right * made[j], j + 1
+        if i < len(before):
+            left, i = left * before[i], i + 1
+        if j < len(after):
+            right, j = right * after[j], j + 1
         while left != right:
-            if left < right and i < len(given):
-                left, i = left * given[i], i + 1
-            elif j < len(made):
-                right, j = right * made[j], j + 1
+            if left < right and i < len(before):
+                left, i = left * before[i], i + 1
+            elif j < len(after):
+                right, j = right * after[j], j + 1
             else:
-                raise Unsplit(f"a tensor of {tuple(given)} does not reshape to {tuple(made)}")
+                raise Unsplit(f"a tensor of {tuple(before)} does not reshape to {tuple(after)}")
         yield range(first_i, i), range(first_j, j)
 
 
-def reshaped(whole: Shape, made: Shape, own: Shape, outer: dict[int, int]) -> tuple[Shape, dict[int, int]]:
-    """The shape of this rank's result where the whole ``whole`` becomes ``made`` and this rank has ``own``; and by axis
-    of the result the number of stacked parts before its cut, where that is not 1."""
-    result, stacked = list(made), dict[int, int]()
-    for given, results in aligned(whole, made):
-        for axis in given:
-            if own[axis] == whole[axis]:
+def reshaped(whole: Shape, after: Shape, part: Shape, outer: dict[int, int]) -> tuple[Shape, dict[int, int]]:
+    """The shape of this rank's result where the whole ``whole`` becomes ``after`` and this rank has ``part``; and by
+    axis of the result the number of stacked parts before its cut, where that is not 1."""
+    result, stacked = list(after), dict[int, int]()
+    for axes, results in aligned(whole, after):
+        for axis in axes:
+            if part[axis] == whole[axis]:
                 continue
-            begin = math.prod(whole[a] for a in given if a < axis) * outer.get(axis, 1)
-            if own[axis] == 0 or whole[axis] % own[axis]:
-                result[_kept(whole[axis], begin, results, made)] = own[axis]
+            begin = math.prod(whole[a] for a in axes if a < axis) * outer.get(axis, 1)
+            if part[axis] == 0 or whole[axis] % part[axis]:
+                result[_kept(whole[axis], begin, results, after)] = part[axis]
                 continue
-            ratio = whole[axis] // own[axis]
-            place = _place(begin, ratio, [made[a] for a in results])
+            ratio = whole[axis] // part[axis]
+            place = _place(begin, ratio, [after[a] for a in results])
             if place is None:
-                raise Unsplit(f"reshaping {whole} to {made} mixes what is split with what is not")
+                raise Unsplit(f"reshaping {whole} to {after} mixes what is split with what is not")
             target, parts = results[place[0]], place[1]
             result[target] //= ratio
             if parts > 1:
@@ -64,13 +64,13 @@ def reshaped(whole: Shape, made: Shape, own: Shape, outer: dict[int, int]) -> tu
     return tuple(result), stacked
 
 
-def _kept(size: int, begin: int, results: range, made: Shape) -> int:
+def _kept(size: int, begin: int, results: range, after: Shape) -> int:
     """The axis of the result that is an unevenly split axis as it was."""
     before = 1
     for axis in results:
-        if before == begin and made[axis] == size:
+        if before == begin and after[axis] == size:
             return axis
-        before *= made[axis]
+        before *= after[axis]
     raise Unsplit(f"an axis of {size} is split unevenly")
 
 
@@ -86,40 +86,40 @@ def _place(begin: int, ratio: int, sizes: Sequence[int]) -> tuple[int, int] | No
     return None
 
 
-def sliced(index: Any, whole: Shape, own: Shape) -> Any:
+def sliced(index: Any, whole: Shape, part: Shape) -> Any:
     """An index into the whole tensor as one into this rank's part: bounds of slices along a split axis are scaled."""
     steps = list(index) if isinstance(index, tuple) else [index]
     if not all(step is None or step is Ellipsis or isinstance(step, int | slice) for step in steps):
         return index
     if Ellipsis in steps:
-        at = steps.index(Ellipsis)
+        place = steps.index(Ellipsis)
         missing = len(whole) - sum(step is not None and step is not Ellipsis for step in steps)
-        steps[at : at + 1] = [slice(None)] * missing
-    axis, made = 0, list[Any]()
+        steps[place : place + 1] = [slice(None)] * missing
+    axis, scaled = 0, list[Any]()
     for step in steps:
         if step is None:
-            made.append(step)
+            scaled.append(step)
             continue
-        made.append(step if own[axis] == whole[axis] else _scaled(step, whole[axis], own[axis]))
+        scaled.append(step if part[axis] == whole[axis] else _scaled(step, whole[axis], part[axis]))
         axis += 1
-    return tuple(made)
+    return tuple(scaled)
 
 
-def _scaled(step: Any, whole: int, own: int) -> slice:
+def _scaled(step: Any, whole: int, part: int) -> slice:
     if isinstance(step, int):
         raise Unsplit("one element is taken of what is split")
     start, stop, stride = step.indices(whole)
-    if stride != 1 or own == 0 or whole % own or start % (ratio := whole // own) or stop % ratio:
+    if stride != 1 or part == 0 or whole % part or start % (ratio := whole // part) or stop % ratio:
         raise Unsplit(f"the slice {start}:{stop} does not divide over the ranks")
     return slice(start // ratio, stop // ratio)
 
 
-def pieces(whole: Shape, parts: Sequence[Shape], own: Shape, axis: int) -> list[int]:
+def pieces(whole: Shape, parts: Sequence[Shape], local: Shape, axis: int) -> list[int]:
     """The sizes of this rank's parts of a tensor that is split along ``axis`` by its code."""
     sizes = [part[axis] for part in parts]
-    if own[axis] == whole[axis]:
+    if local[axis] == whole[axis]:
         return sizes
-    ratio = whole[axis] // max(1, own[axis])
+    ratio = whole[axis] // max(1, local[axis])
     if any(size % ratio for size in sizes):
         raise Unsplit(f"parts of {sizes} do not divide over {ratio} ranks")
     return [size // ratio for size in sizes]

@@ -171,10 +171,10 @@ class Surgery:
             bias = self._piece(bias, self._slice(bias, 0, unit, split.parts, path))
         gathers = self.group.sequence_parallel and id(parent) not in self.blocks
         takes: Takes = "gathered" if gathers else "shard" if self.group.sequence_parallel else "same"
-        made = ColumnLinear(weight, bias, self.group, takes)
+        linear = ColumnLinear(weight, bias, self.group, takes)
         if split.style == "gather":
-            made = GatheredLinear(weight, bias, self.group, takes, module.out_features)
-        self._replace(path, made)
+            linear = GatheredLinear(weight, bias, self.group, takes, module.out_features)
+        self._replace(path, linear)
         if gathers:
             self._gather_at(parent)
         if split.unit:
@@ -226,13 +226,13 @@ class Surgery:
 
     def _check_ratios(self) -> None:
         """Grouped queries: heads that share a key must stay on its rank, so unequal numbers must all divide."""
-        for found in self._units.values():
-            counts = set(found.values())
+        for units in self._units.values():
+            counts = set(units.values())
             if len(counts) > 1 and any(count % self.group.width for count in counts):
                 least = math.gcd(*counts)
                 fits = ", ".join(str(width) for width in range(1, least + 1) if least % width == 0)
                 raise InputError(
-                    next(iter(found)), f"{min(counts)} heads do not divide by {self.group.width}", f"TP degrees: {fits}"
+                    next(iter(units)), f"{min(counts)} heads do not divide by {self.group.width}", f"TP degrees: {fits}"
                 )
 
     def vocabulary(self, size: int, tokens: Sequence[nn.Module | None]) -> Vocabulary | None:
@@ -247,22 +247,22 @@ class Surgery:
             self.notes[f"the vocabulary is not split: {type(special).__name__} is not an embedding or head"] = None
         if special is not None or not holders:
             return None
-        found = Vocabulary(size, self.group.width, self.group.rank)
+        vocabulary = Vocabulary(size, self.group.width, self.group.rank)
         for path, module in holders.items():
             assert isinstance(module, nn.Embedding | nn.Linear)
             for whole in list(module.parameters()):
                 if id(whole) not in self.split:
-                    self._replace_tied(whole, self._piece(whole, whole.narrow(0, found.first, found.owned)))
+                    self._replace_tied(whole, self._piece(whole, whole.narrow(0, vocabulary.first, vocabulary.owned)))
             if type(module) is nn.Embedding:
-                self._replace(path, ParallelEmbedding(module, found))
+                self._replace(path, ParallelEmbedding(module, vocabulary))
             elif isinstance(module, nn.Embedding):
-                split_lookups(module, found)
+                split_lookups(module, vocabulary)
             else:
                 self._replace(path, ColumnLinear(module.weight, module.bias, self.group, "same"))
         if size % self.group.width:
-            self._note(f"the vocabulary's {size} tokens", found.local)
-        _rename_vocabulary(self.model, size, found.owned)
-        return found if any(isinstance(module, nn.Linear) for module in holders.values()) else None
+            self._note(f"the vocabulary's {size} tokens", vocabulary.local)
+        _rename_vocabulary(self.model, size, vocabulary.owned)
+        return vocabulary if any(isinstance(module, nn.Linear) for module in holders.values()) else None
 
 
 def _role(path: str) -> str:

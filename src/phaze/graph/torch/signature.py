@@ -24,5 +24,5 @@ def signature(walk: Walk, region: TracedRegion) -> object:
         for step in walk.recorder.log.forward.get(region.number, ())
     )
     assert region.pattern is not None
-    used = tuple(any(result is given for given in region.gives) for result in region.pattern[1])
+    used = tuple(any(result is result_used for result_used in region.gives) for result in region.pattern[1])
     return type(module).__qualname__, module.training, parameters, arguments, operators, used, len(region.gives)

@@ -1,6 +1,6 @@
 """Which region made a tensor, and what another one sees of it.
 
-Tensors are known by identity, so they are kept: as they are made (``own``), as blocks hand them out, and as they were
+Tensors are known by identity, so they are kept: as they are made (``claim``), as blocks hand them out, and as they were
 cut off for a region that reads them.
 """
 
@@ -42,7 +42,7 @@ class TensorOwner:
         """The region that is running: a part between blocks, or a block."""
         return self.regions[-1]
 
-    def own(self, tensor: torch.Tensor) -> None:
+    def claim(self, tensor: torch.Tensor) -> None:
         """Note that the running region made ``tensor``."""
         if tensor.grad_fn is not None:
             self._owner.setdefault(id(tensor), (tensor, self.part.number))
@@ -75,7 +75,7 @@ class TensorOwner:
                 )
             if maker.module is not None and self._shards and self._shards.is_shard(seen):
                 seen = self._shards.leave(seen)
-                self.own(seen)
+                self.claim(seen)
             self._leaves[key] = seen
         return self._leaves[key]
 
@@ -94,8 +94,8 @@ class TensorOwner:
 
     def _latest(self, tensor: torch.Tensor) -> torch.Tensor:
         """``tensor``, or what a region saw of it and then changed in place."""
-        while (found := self._seen.get(id(tensor))) is not None and found[0]._version != found[1]:
-            tensor = found[0]
+        while (seen := self._seen.get(id(tensor))) is not None and seen[0]._version != seen[1]:
+            tensor = seen[0]
         return tensor
 
     def _maker(self, tensor: torch.Tensor) -> TracedRegion | None:
@@ -118,7 +118,7 @@ class TensorOwner:
 
     def take(self, region: TracedRegion, leaf: torch.Tensor) -> None:
         region.takes.append(leaf)
-        region.taken.append(self.recorder.value(leaf))
+        region.taken_values.append(self.recorder.value(leaf))
         region.inputs[self.recorder.value(leaf)] = leaf.requires_grad
 
     def give(self, tensor: torch.Tensor, region: TracedRegion | None = None) -> None:
@@ -137,7 +137,7 @@ class TensorOwner:
             key = id(value), -1
             if key not in self._leaves:
                 self._leaves[key] = self._shards.enter(self.local(value))
-                self.own(self._leaves[key])
+                self.claim(self._leaves[key])
                 self._held.append(value)
             value = self._leaves[key]
             maker = self._maker(value)

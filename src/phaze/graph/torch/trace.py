@@ -71,11 +71,11 @@ def trace_model(
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     point = Point(tensor, microbatch, _sequence(source, sequence), **variant)
     fused, length = point.attention == "fused", point.sequence
-    found = discovery or discover(source, sequence, fused, microbatch)
+    discovered = discovery or discover(source, sequence, fused, microbatch)
     with without_weights(), faults.of_model(source.name):
         shape = TensorShape(microbatch, length, fused)
         program = source.build(shape)
-        track = _track(source, program, found, shape, tracks) if tensor > 1 else None
+        track = _track(source, program, discovered, shape, tracks) if tensor > 1 else None
         sharding = shard_model(
             program.module,
             source,
@@ -87,7 +87,7 @@ def trace_model(
         uneven = next((note.partition(";")[0] for note in sharding.notes if "do not divide" in note), "")
         with faults.of_model(source.name, f"try a width that divides: {uneven}" if uneven else ""):
             sizes = Sizes(track, sharding.rules) if sharding.rules is not None else None
-            walk = _walk(program, found, kernels, sharding, sizes)
+            walk = _walk(program, discovered, kernels, sharding, sizes)
         faults.check_known(source.name, _unknown(walk))
         layers, calls, edges, ties = _assemble(walk, sharding)
     return Model(
@@ -132,25 +132,25 @@ def unknown_operators(
     source: Source, sequence: int | None = None, microbatch: int = 1
 ) -> tuple[tuple[str, str, str], ...]:
     """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
-    found = discover(source, sequence, microbatch=microbatch)
+    discovered = discover(source, sequence, microbatch=microbatch)
     with without_weights(), faults.of_model(source.name):
         program = source.build(TensorShape(microbatch, _sequence(source, sequence)))
-        walk = _walk(program, found, Kernels(False))
+        walk = _walk(program, discovered, Kernels(False))
         return tuple((name, *place) for name, place in _unknown(walk).items())
 
 
 def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
     """Operators without a row that something depends on: name, and module and line of its first use."""
-    found: dict[str, tuple[str, str]] = {}
+    unknown: dict[str, tuple[str, str]] = {}
     for region in walk.regions:
         for step in running(walk.recorder.log, region):
             if opset.kind_of(step.name) is None:
-                found.setdefault(step.name, (step.module, step.line))
-    return found
+                unknown.setdefault(step.name, (step.module, step.line))
+    return unknown
 
 
-def _sequence(source: Source, asked: int | None) -> int:
-    length = source.sequence if asked is None else asked
+def _sequence(source: Source, requested: int | None) -> int:
+    length = source.sequence if requested is None else requested
     if source.fixed and length != source.sequence:
         raise InputError("--sequence", f"{source.name} always has {source.sequence} positions, not {length}")
     if length < 1:
@@ -168,24 +168,24 @@ def _most_runs(sequence: int) -> int:
 def _track(
     source: Source,
     program: TracedProgram,
-    found: Discovery,
+    discovery: Discovery,
     shape: TensorShape,
     tracks: dict[TensorShape, Track] | None,
 ) -> Track | None:
     """What the code of the whole model does, where the plan says only which weights are cut."""
     if source.plan is None or not source.plan.cuts:
         return None
-    known = {} if tracks is None else tracks
-    if shape not in known:
+    known_tracks = {} if tracks is None else tracks
+    if shape not in known_tracks:
         sizes = Sizes()
-        _walk(program, found, Kernels(shape.fused), None, sizes)
-        known[shape] = sizes.track
-    return known[shape]
+        _walk(program, discovery, Kernels(shape.fused), None, sizes)
+        known_tracks[shape] = sizes.track
+    return known_tracks[shape]
 
 
 def _walk(
     program: TracedProgram,
-    found: Discovery | None,
+    discovery: Discovery | None,
     kernels: Kernels,
     sharding: Sharding | None = None,
     sizes: Sizes | None = None,
@@ -193,7 +193,7 @@ def _walk(
 ) -> Walk:
     program.module.train()
     blocks = find_blocks(program.module)
-    classes, entire = (None, False) if found is None else (found.classes, found.entire)
+    classes, entire = (None, False) if discovery is None else (discovery.classes, discovery.entire)
     walk = Walk(
         program.module, blocks, classes, None if sharding is None else sharding.borders, entire, sizes, most_runs
     )
@@ -236,8 +236,8 @@ def _assemble(
         key = -1 - region.number if region.folds is None else region.folds
         if key not in number_of:
             number_of[key] = len(layers)
-            held = replace(weights, unread=unread) if region.number == tail else weights
-            layers.append(layer_of(walk.recorder.log, region, held, name))
+            layer_weights = replace(weights, unread=unread) if region.number == tail else weights
+            layers.append(layer_of(walk.recorder.log, region, layer_weights, name))
         call_of[region.number] = len(calls)
         calls.append(Call(number_of[key], name))
     return tuple(layers), tuple(calls), _edges(walk, call_of), _ties(walk, weights, call_of)
@@ -254,40 +254,40 @@ def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
     """Parameters outside blocks that nothing reads whose result is used: they lie in memory all the same."""
     steps = (step for region in walk.regions for step in running(walk.recorder.log, region))
     read = {operand.storage for step in steps for operand in step.reads}
-    held = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
-    return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in held)
+    block_parameters = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
+    return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in block_parameters)
 
 
 def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
     """Storages that one region hands out and another takes, made from parameters; summed for each pair of calls."""
     log = walk.recorder.log
     maker: dict[int, int] = {}
-    found: dict[tuple[int, int], list[int]] = {}
+    edges: dict[tuple[int, int], list[int]] = {}
     for region in walk.regions:
         for (storage, _), differentiable in region.inputs.items():
             source = maker.get(storage)
             if source is None or not log.origin.get(storage, 0) & FROM_PARAMETERS or region.number not in call_of:
                 continue
-            sizes = found.setdefault((call_of[source], call_of[region.number]), [0, 0])
+            sizes = edges.setdefault((call_of[source], call_of[region.number]), [0, 0])
             sizes[0] += log.bytes_of[storage]
             sizes[1] += log.bytes_of[storage] if differentiable else 0
         if region.number in call_of:
             for storage, _ in region.outputs:
                 maker.setdefault(storage, region.number)
     _in_order(
-        found, [call_of[r.number] for r in walk.regions if r.module is None and r.number in call_of], len(call_of)
+        edges, [call_of[r.number] for r in walk.regions if r.module is None and r.number in call_of], len(call_of)
     )
-    return tuple(Edge(source, target, *sizes) for (source, target), sizes in sorted(found.items()))
+    return tuple(Edge(source, target, *sizes) for (source, target), sizes in sorted(edges.items()))
 
 
-def _in_order(found: dict[tuple[int, int], list[int]], parts: Sequence[int], calls: int) -> None:
+def _in_order(edges: dict[tuple[int, int], list[int]], parts: Sequence[int], calls: int) -> None:
     """A part between blocks that depends on no parameter (a table of positions, made anew for each block) has no edge,
     and would lie beside all blocks: it stays where the code runs it, by edges of no bytes."""
     for part in parts:
-        if part > 0 and all(target != part for _, target in found):
-            found[part - 1, part] = [0, 0]
-        if part < calls - 1 and all(source != part for source, _ in found):
-            found[part, part + 1] = [0, 0]
+        if part > 0 and all(target != part for _, target in edges):
+            edges[part - 1, part] = [0, 0]
+        if part < calls - 1 and all(source != part for source, _ in edges):
+            edges[part, part + 1] = [0, 0]
 
 
 def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
@@ -306,9 +306,9 @@ def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, .
         if region.module is None:
             used = read[like.number]
         else:
-            given = zip(like.takes, region.takes, strict=True)
+            arguments = zip(like.takes, region.takes, strict=True)
             used = {numbers[id(parameter)] for parameter in region.module.parameters()}
-            used |= {walk.recorder.number(b) for a, b in given if walk.recorder.number(a) in read[like.number]}
+            used |= {walk.recorder.number(b) for a, b in arguments if walk.recorder.number(a) in read[like.number]}
         for number in sorted(used):
             users.setdefault(number, []).append(call_of[region.number])
     return tuple(

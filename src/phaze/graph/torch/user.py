@@ -122,15 +122,15 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
     text = function.text
     try:
         with building(), printing_aside():
-            made = function.at(microbatch, sequence)
+            returned = function.at(microbatch, sequence)
     except PhazeError:
         raise
     except BaseException as fault:
-        said = quoted(fault)
-        raise InputError(text, f"the function raised {said}", advice(said)) from None
-    if not isinstance(made, tuple) or not 2 <= len(made) <= 4:
-        raise InputError(text, f"the function returned {type(made).__name__}", RETURNS)
-    module, inputs, loss, plan = (*made, None, None)[:4]
+        reason = quoted(fault)
+        raise InputError(text, f"the function raised {reason}", advice(reason)) from None
+    if not isinstance(returned, tuple) or not 2 <= len(returned) <= 4:
+        raise InputError(text, f"the function returned {type(returned).__name__}", RETURNS)
+    module, inputs, loss, plan = (*returned, None, None)[:4]
     module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     if not isinstance(module, nn.Module):
         raise InputError(text, f"the first thing returned is {type(module).__name__}, not an nn.Module", RETURNS)
@@ -197,8 +197,8 @@ def user_source(text: str) -> Source:
     plan: ShardingPlan | None = None if styles is None else translate(styles, text)
 
     def build(shape: TensorShape) -> TracedProgram:
-        module, given, loss, _ = _called(function, shape.microbatch, shape.sequence)
-        batched = given if "microbatch" in function.takes else _batched(given, shape.microbatch, batch)
+        module, inputs_given, loss, _ = _called(function, shape.microbatch, shape.sequence)
+        batched = inputs_given if "microbatch" in function.takes else _batched(inputs_given, shape.microbatch, batch)
         remedy = "" if "microbatch" in function.takes or shape.microbatch == batch else MICROBATCH
 
         def step() -> Any:
@@ -212,13 +212,13 @@ def user_source(text: str) -> Source:
 
 def _bare(module: nn.Module) -> nn.Module:
     """A copy of a module whose tensors have shapes and no memory, floating ones in 16 bit."""
-    known: dict[int, Any] = {}
+    copies: dict[int, Any] = {}
     for tensor in (*module.parameters(), *module.buffers()):
         dtype = torch.get_default_dtype() if tensor.dtype.is_floating_point else tensor.dtype
         fresh = torch.empty(tensor.shape, dtype=dtype)
         is_parameter = isinstance(tensor, nn.Parameter)
-        known[id(tensor)] = nn.Parameter(fresh, tensor.requires_grad) if is_parameter else fresh
-    return copy.deepcopy(module, known)
+        copies[id(tensor)] = nn.Parameter(fresh, tensor.requires_grad) if is_parameter else fresh
+    return copy.deepcopy(module, copies)
 
 
 def _like(inputs: Any) -> Any:

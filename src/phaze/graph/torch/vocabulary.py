@@ -76,13 +76,13 @@ class _Lookups(TorchFunctionMode):
 
     def __init__(self, whole: nn.Embedding, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.whole, self.vocabulary, self.found = whole, vocabulary, False
+        self.whole, self.vocabulary, self.replaced = whole, vocabulary, False
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if func is functional.embedding and args[1] is self.whole.weight:
-            self.found = True
+            self.replaced = True
             return lookup(self.vocabulary, args[0], args[1], _padding(self.whole, self.vocabulary))
         return func(*args, **(kwargs or {}))
 
@@ -94,7 +94,7 @@ def split_lookups(whole: nn.Embedding, vocabulary: Vocabulary) -> None:
     def forward(tokens: Tensor) -> Tensor:
         with _Lookups(whole, vocabulary) as lookups:
             result: Tensor = original(tokens)
-        if not lookups.found:
+        if not lookups.replaced:
             name = type(whole).__name__
             raise InputError(name, "it looks tokens up in a custom way and cannot be split over ranks", "use tensor 1")
         return result
@@ -119,8 +119,8 @@ def parallel_cross_entropy(
     total = reduce_from(shifted.exp().sum(dim=-1), group)
     local = target - vocabulary.first
     elsewhere = (local < 0) | (local >= vocabulary.owned)
-    own = shifted.gather(-1, local.masked_fill(elsewhere, 0).unsqueeze(-1)).squeeze(-1)
-    chosen = reduce_from(own.masked_fill(elsewhere, 0.0), group)
+    target_logits = shifted.gather(-1, local.masked_fill(elsewhere, 0).unsqueeze(-1)).squeeze(-1)
+    chosen = reduce_from(target_logits.masked_fill(elsewhere, 0.0), group)
     counted = target != ignore_index
     losses = (total.log() - chosen).masked_fill(~counted, 0.0)
     if reduction == "none":

@@ -70,9 +70,9 @@ class Walk(TensorOwner):
                 module.forward = self._stand_in(path, module, originals[path])
             with self.recorder, self.sizes or nullcontext(), Cut(self), torch.enable_grad():
                 self._begin_part()
-                made = step()
+                outcome = step()
             with self.recorder, Cut(self), torch.enable_grad():
-                results = tuple(tensors_in(tree_flatten(made)[0]))
+                results = tuple(tensors_in(tree_flatten(outcome)[0]))
                 if not any(tensor.requires_grad for tensor in results):
                     raise InputError("the model", "its result depends on no parameter that is trained")
                 for tensor in results:
@@ -111,15 +111,15 @@ class Walk(TensorOwner):
                 seen[id(value)] = self.cut(value, region)
                 region.arguments.append(value)
         self.regions.append(region)
-        given = [seen[id(entering[i])] if i in entering else v for i, v in enumerate(values)]
-        inner = tree_unflatten(given, shape)
+        arguments = [seen[id(entering[i])] if i in entering else v for i, v in enumerate(values)]
+        inner = tree_unflatten(arguments, shape)
         number = self._calls
         self._calls += 1
         region.folds = None if self.classes is None else self.classes[number]
         first = None if region.folds is None else self._first_of.get(region.folds)
         if first is None or self.entire:
             results = self._run_block(region, original, *inner)
-            hand_back((args, kwargs), inner, set(map(id, given)))
+            hand_back((args, kwargs), inner, set(map(id, arguments)))
             if region.folds is not None:
                 self._first_of.setdefault(region.folds, region)
         else:
@@ -156,18 +156,18 @@ class Walk(TensorOwner):
         assert first.pattern is not None
         shape, values = first.pattern
         self.recorder.region, self.paused = region.number, True
-        made: list[Any] = []
+        leaves: list[Any] = []
         for value in values:
             if isinstance(value, Argument):
-                made.append(region.takes[value.place])
+                leaves.append(region.takes[value.place])
             elif isinstance(value, torch.Tensor):
                 with torch.no_grad():
                     fresh = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
                 self.recorder.log.origin[self.recorder.number(fresh)] = self.recorder.origin(value)
-                made.append(fresh.requires_grad_(value.requires_grad))
+                leaves.append(fresh.requires_grad_(value.requires_grad))
             else:
-                made.append(value)
-        return tree_unflatten(made, shape)
+                leaves.append(value)
+        return tree_unflatten(leaves, shape)
 
     def _hand_out(self, region: TracedRegion, results: Any) -> Any:
         """Leaves for the rest of the model; a result that is an argument is handed back as it came."""
@@ -189,7 +189,7 @@ class Walk(TensorOwner):
         def reads(leaf: torch.Tensor, value: Value) -> bool:
             return leaf.requires_grad and value in maker.outputs and same_view(leaf, result)
 
-        return [region for region in later if any(map(reads, region.takes, region.taken))]
+        return [region for region in later if any(map(reads, region.takes, region.taken_values))]
 
     def _arriving(self, result: torch.Tensor, region: TracedRegion) -> torch.Tensor:
         """The gradient of a result of ``region``: what its readers send, summed."""
@@ -213,8 +213,8 @@ class Walk(TensorOwner):
             return
         self.paused, self.recorder.backward, self.recorder.region = True, True, region.number
         try:
-            given = [self._arriving(result, region) for result in results]
-            found = torch.autograd.grad(results, wanted, given, allow_unused=True)
-            region.gradients = [self.recorder.value(tensor) for tensor in found if tensor is not None]
+            output_gradients = [self._arriving(result, region) for result in results]
+            gradients = torch.autograd.grad(results, wanted, output_gradients, allow_unused=True)
+            region.gradients = [self.recorder.value(tensor) for tensor in gradients if tensor is not None]
         finally:
             self.paused, self.recorder.backward = False, False

@@ -90,27 +90,37 @@ class Bench:
 
     def __init__(self) -> None:
         self.source: Source | None = None
-        self.found: dict[tuple[int, str], Discovery] = {}
+        self.discoveries: dict[tuple[int, str], Discovery] = {}
         self.tracks: dict[TensorShape, Track] = {}
 
-    def open(self, model: str, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Run the code that makes the model, once; facts ``known`` from another process are taken as they are."""
+    def open(self, model: str, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Run the code that makes the model, once; ``facts`` of another process are used as they are."""
         place, file = place_and_plan(model)
         if is_code(model):
             sys.path.insert(0, "")  # own code may import what lies in the working folder
-        if known is not None:
+        if facts is not None:
             if isinstance(sys.stdout, Printed):
                 sys.stdout.silent = True  # the process that opened it first has shown what it prints
-            self.source = with_known_plan(source_of(place), facts_of(known))
-            return {"facts": known, "files": own_files(model)}
+            self.source = with_known_plan(source_of(place), facts_of(facts))
+            return {"facts": facts, "files": own_files(model)}
         return {"facts": self.open_source(model, source_of(place), file), "files": own_files(model)}
 
     def open_source(self, model: str, source: Source, file: str | None) -> dict[str, Any]:
         """The facts of a source, with its tensor-parallel plan."""
         self.source, basis, plan = planned(source, file)
         widths, refused = _widths(self.source)
-        own = self.source
-        facts = Facts(model, own.sequence, own.longest, own.fixed, widths, refused, basis, plan, own.rotary)
+        opened_source = self.source
+        facts = Facts(
+            model,
+            opened_source.sequence,
+            opened_source.longest,
+            opened_source.fixed,
+            widths,
+            refused,
+            basis,
+            plan,
+            opened_source.rotary,
+        )
         return facts.document()
 
     def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,9 +128,11 @@ class Bench:
         if self.source is None:
             raise InputError("", "no model was loaded")
         key = int(point["sequence"]), str(point["attention"])
-        if key not in self.found:
-            self.found[key] = discover(self.source, key[0], point["attention"] == "fused")
-        return {"graph": document_of(trace_model(self.source, **point, discovery=self.found[key], tracks=self.tracks))}
+        if key not in self.discoveries:
+            self.discoveries[key] = discover(self.source, key[0], point["attention"] == "fused")
+        return {
+            "graph": document_of(trace_model(self.source, **point, discovery=self.discoveries[key], tracks=self.tracks))
+        }
 
 
 def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,8 +175,8 @@ def serve(requests: TextIO, answers: int, leave: Callable[[int], Any] = os._exit
     bench, model = Bench(), ""
     lock = threading.Lock()
 
-    def say(found: Mapping[str, Any]) -> None:
-        line = (json.dumps(found) + "\n").encode()
+    def say(document: Mapping[str, Any]) -> None:
+        line = (json.dumps(document) + "\n").encode()
         with lock:
             while line:
                 line = line[os.write(answers, line) :]
@@ -181,9 +193,9 @@ def serve(requests: TextIO, answers: int, leave: Callable[[int], Any] = os._exit
         timer.daemon = True
         if limit_s:
             timer.start()
-        found = answer(bench, request)
+        outcome = answer(bench, request)
         timer.cancel()
-        say(found)
+        say(outcome)
 
 
 def _told_exit(code: int) -> Never:
@@ -193,8 +205,8 @@ def _told_exit(code: int) -> Never:
 def plain_call(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """Stands for ``torch.utils.checkpoint.checkpoint``: a plan chooses what is recomputed, and a graph that recomputes
     already would count it twice."""
-    own = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
-    return function(*args, **{name: value for name, value in named.items() if name not in own})
+    options = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
+    return function(*args, **{name: value for name, value in named.items() if name not in options})
 
 
 def main() -> None:
@@ -204,11 +216,11 @@ def main() -> None:
     A model that ends the process from below Python's exceptions would take the line with it: here that raises, but in
     processes that it forks.
     """
-    answers, requests, own, leave = os.dup(1), os.fdopen(os.dup(0), encoding="utf-8"), os.getpid(), os._exit
+    answers, requests, own_process, leave = os.dup(1), os.fdopen(os.dup(0), encoding="utf-8"), os.getpid(), os._exit
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     sys.stdout = Printed(sys.stderr)
     torch.utils.checkpoint.checkpoint = plain_call
-    os._exit = lambda status: _told_exit(status) if os.getpid() == own else leave(status)
+    os._exit = lambda status: _told_exit(status) if os.getpid() == own_process else leave(status)
     serve(requests, answers, leave)

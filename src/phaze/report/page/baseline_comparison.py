@@ -17,8 +17,8 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.shipped import shipped_file
 from phaze.placement.answer import document_of
+from phaze.report.step_time import Step
 from phaze.report.view_model import accounted
-from phaze.report.waterfall import Step
 from phaze.schedule.solve import Known
 from phaze.search.candidates import ChipToCompare, candidates_of
 from phaze.search.compare import best_offers

@@ -12,7 +12,7 @@ from phaze.report.explanation_file import ExplanationTable
 from phaze.report.numbers import ratio_text
 from phaze.report.page.baseline_comparison import BaselineComparison, comparison_from
 from phaze.report.sections import Card, Lead, Notes, Section, Variant, Variants
-from phaze.report.waterfall import Step
+from phaze.report.step_time import Step
 from phaze.units import digits
 
 CHOOSER = "baseline"

@@ -16,11 +16,12 @@ from phaze.report.page.floor_plan import OtherDie, components_table, floor_plan
 from phaze.report.page.memory_bars import memory_bars
 from phaze.report.page.models_table import models_table
 from phaze.report.page.operators import operators_group
+from phaze.report.page.pipeline_timeline import pipeline_timeline
 from phaze.report.page.search_cards import RETICLE_MM2, chip_words, physical_card, plausible_card, title_of
 from phaze.report.page.stacked_bars import stacked_sections
-from phaze.report.page.time_sections import pipeline_timeline, step_time
 from phaze.report.plan_text import flops_text, training_rows
 from phaze.report.sections import Card, Group, Notes, Section, Table, Variant, Variants
+from phaze.report.step_time import step_time
 from phaze.report.view_model import Story
 from phaze.search.task import SearchJob
 
@@ -77,7 +78,7 @@ class ChipOnPage:
         caption = f"{story.name}." if len(self.stories) > 1 else ""
         memory = memory_bars(story.plan, DeviceMemory(story.hbm_bytes, headroom))
         sections: list[Section] = [
-            Group(step_time(story), "Step time", caption),
+            Group(step_time(story.plan, story.steps, story.split.devices), "Step time", caption),
             replace(memory, caption=f"{caption} {memory.caption}".strip()),
             pipeline_timeline(story),
             operators_group(story),

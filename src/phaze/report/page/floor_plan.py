@@ -13,6 +13,7 @@ from math import sqrt
 from phaze.hardware.area import Areas
 from phaze.hardware.chip import Chip
 from phaze.hardware.chip_parts import on_die
+from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.clocked import chip_areas, die_mm2
 from phaze.report.drawings import Colour, FloorPlan, Outline, Shape
 from phaze.report.sections import Cell, Swatch, Table
@@ -136,7 +137,7 @@ def components_of(chip: Chip) -> list[Component]:
     areas, tensor, vector = chip_areas(chip), chip.clusters, chip.vectors
     if chip.process is None or areas is None:
         raise AssertionError(f"{chip.name} names no technology")
-    if chip.of_clusters:
+    if states_clusters(chip):
         return _cluster_components(chip, areas)
     buffer_mm2 = float(chip.process.area.core_buffer.at(tensor.operand_bytes))
     tensor_buffers = on_die(float(tensor.count), chip.built.clusters) * buffer_mm2

@@ -22,20 +22,6 @@ GIB = 2**30
 USUAL_TOKENS = 10**12
 # Chances from which a plan is said to fit, and to fit likely: nine in ten, seven in ten.
 SURE, LIKELY = 0.9, 0.7
-LOSSES: Mapping[str, str] = MappingProxyType(
-    {
-        "forward": "slower kernels (forward)",
-        "backward": "slower kernels (backward)",
-        "recompute": "activation recomputation",
-        "transfer": "exposed pipeline send/recv",
-        "bubble": "pipeline bubble",
-        "synchronisation": "exposed DP communication",
-        "optimizer": "optimizer step",
-        "tied": "tied parameters",
-    }
-)
-
-
 BASELINES: Mapping[str, str] = MappingProxyType(
     {
         "against": "your plan",

@@ -23,8 +23,8 @@ from phaze.report.html import sections_page
 from phaze.report.launch_text import LaunchText
 from phaze.report.page.memory_bars import memory_bars
 from phaze.report.page.operators import operators_group
+from phaze.report.page.pipeline_timeline import pipeline_timeline
 from phaze.report.page.plan_cards import (
-    LOSSES,
     Fit,
     Gain,
     badges,
@@ -35,7 +35,6 @@ from phaze.report.page.plan_cards import (
     short_words,
     speed_card,
 )
-from phaze.report.page.time_sections import pipeline_timeline, step_time, what_would_help
 from phaze.report.plan_sheet import missing_sections
 from phaze.report.plan_text import batch_text, constants_text, flops_text, unit_of
 from phaze.report.sections import (
@@ -49,6 +48,7 @@ from phaze.report.sections import (
     Variant,
     Variants,
 )
+from phaze.report.step_time import part_words, step_time, what_would_help
 from phaze.report.view_model import Story, planned
 from phaze.search.plan_words import precision_words
 from phaze.units import digits, show
@@ -151,13 +151,15 @@ def _launches(shown: ShownPlan) -> Section:
 
 
 def _details(shown: ShownPlan) -> Variant:
-    missing = missing_sections(shown.document)
+    story, missing = shown.story, missing_sections(shown.document)
+    time = step_time(story.plan, story.steps, story.split.devices)
+    help_bars = what_would_help(story.steps, float(story.plan["batch_s"]))
     sections: list[Section] = [
         *([Group(missing, "What is short", columns=True)] if missing else []),
         _launches(shown),
-        Group([*step_time(shown.story), what_would_help(shown.story)], "Step time"),
+        Group([*time, help_bars], "Step time"),
         memory_bars(shown.document, shown.fit.device),
-        pipeline_timeline(shown.story),
+        pipeline_timeline(story),
     ]
     return Variant(shown.plan.key, shown.plan.name, sections)
 
@@ -178,7 +180,7 @@ def _alternatives(plans: Sequence[ShownPlan]) -> list[Section]:
         loss = str(shown.plan.row.get("loses_by") or "")
         row = (
             Choice(shown.plan.name, "plan", key, badges(document)),
-            LOSSES.get(loss, loss) or "-",
+            part_words(loss) if loss else "-",
             _launch_words(shown),
             show(document["batch_s"], "s"),
             "best" if key == "best" else f"{100 * (float(document['batch_s']) / best_s - 1):+.1f} %",

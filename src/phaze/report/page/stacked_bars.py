@@ -11,8 +11,8 @@ from phaze.report.drawings import Bar, Bars, Colour, Piece
 from phaze.report.numbers import ratio_text
 from phaze.report.page.baseline_comparison import BaselineComparison
 from phaze.report.sections import Group, Notes, Section, Table
+from phaze.report.step_time import Step
 from phaze.report.view_model import Story
-from phaze.report.waterfall import Step
 from phaze.units import show
 
 # Name and colour of a group, and the rows of the waterfall in it; what is not named is non-matmul work.

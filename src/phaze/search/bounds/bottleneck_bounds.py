@@ -18,12 +18,12 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from phaze.cost.network_prices import NetworkPrices
 from phaze.placement.batch_end import flat_link_s_per_byte
 from phaze.placement.bottleneck_kernels import ReplicaDegrees
 from phaze.placement.bottleneck_solver import FEW_STEPS, best_by_table
 from phaze.placement.cut_sets import CutSets, cut_sets_of
 from phaze.placement.prepared_width import Width, in_flight_of, prepared, retimed, room_of
-from phaze.placement.prices import RingPrices
 from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.search.bounds.bottleneck_bound_kernels import first_floors
 from phaze.search.bounds.shape_bounds import SLACK
@@ -169,8 +169,7 @@ def table_bounds(
     """The lesser of a chip's cut and its least batch time, by the bottleneck table, where its floor is below that."""
     forward_s, backward_s = times
     bounds, calls = floors.copy(), np.array(model.calls)
-    (extras,) = problem.extras
-    width = prepared(problem, problem.graphs[0], extras, RingPrices(problem.cluster))
+    width = prepared(problem, problem.graphs[0], NetworkPrices(problem.cluster))
     index = np.flatnonzero(floors < cuts_s * (1 - SLACK))
     if not width.depth:
         bounds[index] = cuts_s[index]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import cost_table
 from phaze.evaluate.layer_table import CHUNK, LayerTable, empty_table, layer_works
-from phaze.evaluate.ruled_pass import table_times
+from phaze.evaluate.lowered_pass import table_times
 from phaze.schedule.bounds import Bound
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
 from phaze.search.bounds.part_loads import PartLoads, part_floors, peak_floors

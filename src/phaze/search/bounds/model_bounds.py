@@ -1,6 +1,6 @@
 r"""Lower bounds on batch time for all chips at once, from arrays, in tightening steps. No bound uses a schedule.
 
-    1  what no schedule of a pass undercuts, for every chip (:meth:`phaze.evaluate.ruled_pass.RuledPass.bound`)
+    1  what no schedule of a pass undercuts, for every chip (:meth:`phaze.evaluate.lowered_pass.LoweredPass.bound`)
     2  batch time is monotone in layer times, so the least batch time over all structures with these times in place of
        the layers' is a lower bound
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.evaluate.layer_table import LayerTable, layer_table
-from phaze.evaluate.ruled_pass import RuledPass, Times, WorkTimes
+from phaze.evaluate.lowered_pass import LoweredPass, Times, WorkTimes
 from phaze.hardware.technology import Technology
 from phaze.placement.bottleneck_solver import decides
 from phaze.placement.sharing import REPLICAS
@@ -41,7 +41,7 @@ CHEAP: tuple[Bound, ...] = ("critical_path", "load")
 DUAL: tuple[Bound, ...] = ("critical_path", "load", "antichain")
 
 
-def pass_bound(one: RuledPass, times: Times, use: Sequence[Bound]) -> Floats:
+def pass_bound(one: LoweredPass, times: Times, use: Sequence[Bound]) -> Floats:
     """What no schedule of a pass can undercut, for each chip; the dual divides by times, so these must be above 0."""
     busy = [at for at, unit in enumerate(one.units) if unit.core != "none"]
     positive = (times.one_core_s[busy] > 0).all() and (times.spread_s[busy] > 0).all()
@@ -60,7 +60,7 @@ def layer_bounds(
     """Bounds on all distinct layers of a graph, for each chip, and with ``energy`` on their joules; ``costs`` as in
     :func:`phaze.evaluate.layer_table.layer_table`."""
 
-    def bound(one: RuledPass, times: Times) -> Floats:
+    def bound(one: LoweredPass, times: Times) -> Floats:
         deadline.check()
         return pass_bound(one, times, use)
 

@@ -1,14 +1,14 @@
 r"""What no batch of a graph undercuts on a chip, from what its parts take: before any pass is looked at on the chip.
 
-Chips of cores are made of few parts: on 29,360 of them there are 4,186 tensor and 697 vector parts. With L and P the
+Chips are made of few parts: the 29,360 of the paper's space of 4,186 tensor and 697 vector parts. With L and P the
 seconds of a work's products (or of its vector work) on one core and on all T (or V) cores, a pass takes at least
 
     collectives that run alone  +  max( sum over works of min(L / T, P) on its tensor part,
                                         the same sum of vector work on its vector part )
 
-and whatever its mappings and buffers are, with l lanes a vector core, R x C arrays and clock f (:func:`peak_floors`),
+and whatever its mappings and buffers are, with l lanes a vector core, c R x C arrays and clock f (:func:`peak_floors`),
 
-    collectives that run alone  +  max( MACs / (T R C f share),  lane operations / (V l f) )
+    collectives that run alone  +  max( MACs / (T c R C f share),  lane operations / (V l f) )
 
 The first is its load with start-ups left out, and each operator counted by one of its sides: a fused one takes no less
 than either, on min(T, V) cores no less than on all. Sums are those of parts; a chip takes two of them. A measured
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.chip_set import ChipSet
 from phaze.cost.table import Column, CostTable
-from phaze.evaluate.ruled_pass import RuledPass
+from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.rank_graph import RankGraph
 from phaze.search.task import ModelTask, on_all_devices
@@ -32,10 +32,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def counts_parts(graph: RankGraph, chips: ChipSet) -> bool:
-    """Whether the loads of parts say anything of a graph's passes: where these need schedules, on chips of cores, and
-    no collective runs in pieces beside works."""
-    if chips.of_clusters or not all(layer.rule.one_core for layer in graph.layers):
+def counts_parts(graph: RankGraph) -> bool:
+    """Whether the loads of parts say anything of a graph's passes: where these need schedules, and no collective runs
+    in pieces beside works."""
+    if not all(layer.rule.one_core for layer in graph.layers):
         return False
     units = (unit for layer in graph.layers for one in (layer.forward, layer.backward) for unit in one.units)
     return all(len(unit.places) == 1 and (unit.core == "none" or not unit.network) for unit in units)
@@ -72,7 +72,7 @@ class PartLoads:
                 sides = _sides(alone, spread, row, False)
                 self.vector_s[row] = least(*sides, own, chips.vector_cores[vector])
 
-    def pass_s(self, one: RuledPass, rows: Sequence[int]) -> Floats:
+    def pass_s(self, one: LoweredPass, rows: Sequence[int]) -> Floats:
         """What a pass takes at least on every chip; ``rows`` are its works in the table."""
         own, waits_s = list(rows), _waits_s(one)
         tensor_s, vector_s = self.tensor_s[own].sum(axis=0), self.vector_s[own].sum(axis=0)
@@ -85,7 +85,7 @@ def _sides(alone: Column, spread: Column, row: int, tensor: bool) -> tuple[Float
     return alone.vector_parts_s(row), spread.vector_parts_s(row)
 
 
-def _waits_s(one: RuledPass) -> float:
+def _waits_s(one: LoweredPass) -> float:
     """Collectives that run alone."""
     if one.rule.network_apart:
         return 0.0
@@ -95,14 +95,9 @@ def _waits_s(one: RuledPass) -> float:
 def peak_floors(task: ModelTask, graph: RankGraph, chips: ChipSet) -> Floats:
     """Seconds that no batch of a graph undercuts on every chip, by its peak rates."""
     constants = task.training.constants
-    macs_per_s = (
-        chips.tensor_cores
-        * chips.columns.rows
-        * chips.columns.columns
-        * chips.columns.clock_hz
-        * constants.matrix_share
-    )
-    lanes_per_s = chips.vector_cores * chips.columns.lanes * chips.columns.clock_hz
+    clock_hz = chips.running_hz(constants)
+    macs_per_s = chips.tensor_cores * chips.columns.macs * clock_hz * chips.sustained_share(constants)
+    lanes_per_s = chips.vector_cores * chips.columns.lanes * clock_hz
     seconds = list[Floats]()
     for layer in graph.layers:
         found = np.zeros(len(chips))

@@ -26,7 +26,7 @@ are lowered by 1e-9 for the rounding of sums.
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.evaluate.layer_table import LayerTable
+from phaze.evaluate.layer_table import FULL, LayerTable
 from phaze.search.bounds.shape_cut_kernels import cut_floors
 from phaze.search.bounds.shape_kernels import depth_floors, shape_floors
 from phaze.search.bounds.shape_tables import ShapeTables
@@ -45,10 +45,9 @@ def cheap_floors(tables: ShapeTables, times: LayerTable, choice: str, cut_s: Flo
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
     repeated = tables.repeated > 0
     if choice == "full":
-        layer_s = layer_s + tables.repeated[:, None] * times.full_s
+        layer_s = layer_s + tables.repeated[:, None] * times.again_s[FULL]
     elif choice == "best" and repeated.any():
-        again_s = np.minimum(times.selective_s, times.full_s)
-        again_s = np.minimum(again_s, times.more_s.min(axis=0, initial=np.inf))[repeated].min(axis=0)
+        again_s = times.again_s[:, repeated].min(axis=(0, 1))
     layer_s = np.ascontiguousarray(layer_s)
     rate, cuts = 1.0 / times.hbm_bytes_per_s, _each(cut_s, again_s)
     floors = shape_floors(tables.shapes, tables.numbers, layer_s, again_s, rate, cuts)
@@ -65,7 +64,7 @@ def _each(cut_s: Floats | float, like: Floats) -> Floats:
 def cut_bounds(tables: ShapeTables, times: LayerTable, cut_s: Floats | float) -> Floats:
     """The same by the best cuts of every depth, or ``cut_s`` if that is less."""
     layer_s = np.ascontiguousarray(times.forward_s + times.backward_s)
-    mode_s = np.stack([np.zeros_like(layer_s), times.selective_s, *times.more_s, times.full_s])
+    mode_s = np.concatenate([np.zeros((1, *layer_s.shape)), times.again_s])
     below = _each(cut_s, layer_s[0]).copy()
     whole_s, rate = tables.numbers @ layer_s, 1.0 / times.hbm_bytes_per_s
     # What no family undercuts at a depth first; then the most promising of them, which leave little of the others.

@@ -264,11 +264,11 @@ def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integ
 def _tied(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
     """Y of a chain whose tied layers lie at its two ends, by the outermost level that its boundaries cross; else
     nothing."""
-    layers, extras = problem.graph(width.graph.width)
-    ends, levels = (extras[0].tied, extras[-1].tied), len(problem.cluster.levels)
-    if not is_chain(layers) or ends[0] is None or ends[0] != ends[1]:
+    graph, levels = problem.graph(width.graph.width), len(problem.cluster.levels)
+    first, last = graph.layers[0], graph.layers[-1]
+    if not is_chain(graph) or first.tied is None or first.tied != last.tied:
         return np.zeros(levels)
-    count, size = sum(extra.tied == ends[0] for extra in extras), np.array([extras[0].tied_bytes])
+    count, size = sum(layer.tied == first.tied for layer in graph.layers), np.array([first.tied_bytes])
     groups = [tuple(count if at == level else 1 for at in range(levels)) for level in range(levels)]
     return np.array([float(task.prices.all_reduce_s(group, size)[0]) for group in groups])
 
@@ -286,7 +286,7 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     at, shared = configuration.graph, (configuration.graph, configuration.shard)
     width = task.memo.take(
         ("width", at, configuration.recompute),
-        lambda: prepared(problem, problem.graphs[0], problem.extras[0], task.prices),
+        lambda: prepared(problem, problem.graphs[0], task.prices),
     )
     stages = stages_of(problem, width)
     again = task.shared.take(("fewest again", configuration, hbm_bytes), lambda: _fewest(problem, width, stages))

@@ -42,9 +42,8 @@ def stage_sizes(table: StageTable) -> StageSizes:
 
 def reached_bytes(graph: RankGraph, problem: PlacementProblem, width: Width) -> Floats:
     """w_S by depth S, 0 at 0: parameter bytes that some stage has at the least."""
-    _, extras = problem.graph(width.graph.width)
     free = {graph.calls[layer.id] for layer in width.graph.layers}
-    free -= {graph.calls[layer.id] for layer, e in zip(width.graph.layers, extras, strict=True) if e.tied is not None}
+    free -= {graph.calls[layer.id] for layer in problem.graph(width.graph.width).layers if layer.tied is not None}
     depths = np.arange(1, width.depth + 1)
     found = np.maximum(width.parameter_bytes / depths, float(width.cut_sets.parameter_bytes.max()))
     for kind in free:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.table import CostTable
 from phaze.cost.work import Work
-from phaze.evaluate.ruled_pass import WorkTimes
+from phaze.evaluate.lowered_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.technology import Technology
 from phaze.schedule.rules import Rule
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def box_work_times(works: Sequence[Work], boxes: BoxChips, constants: Constants, rule: Rule) -> WorkTimes:
-    """As :func:`phaze.evaluate.ruled_pass.work_times`, of boxes."""
+    """As :func:`phaze.evaluate.lowered_pass.work_times`, of boxes."""
     if not rule.one_core:
         spread = boxes.column(works, constants).times_s()
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))

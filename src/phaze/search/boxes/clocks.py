@@ -122,7 +122,7 @@ def _limited_clocks(grid: BoxGrid, boxes: Boxes, sizes: BoxSizes) -> BoxClocks:
 
 def _over_arrays(grid: BoxGrid, boxes: Boxes, value: Callable[[float], Floats], most: bool) -> Floats:
     """The least, or the most, of a value over the numbers of arrays of every box."""
-    axis = grid.names.index("arrays")
+    axis = grid.places["arrays"]
     low, high = boxes.low[:, axis], boxes.high[:, axis]
     pick, best = (np.maximum if most else np.minimum), np.full(len(boxes), -np.inf if most else np.inf)
     for place in range(int(low.min(initial=0)), int(high.max(initial=-1)) + 1):

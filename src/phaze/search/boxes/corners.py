@@ -26,8 +26,6 @@ from phaze.search.space import Space
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-DIE_STEP_MM2 = 0.125
-"""Dies of boxes are priced as if they were so much smaller at the most: few different ones are priced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Corners:
 
     def making_usd(self, hbm_bytes: int) -> Floats:
         """What making takes at the least, with the least stacks or that memory."""
-        return price_usd(self.space, self.low, self.area_mm2, hbm_bytes, DIE_STEP_MM2)
+        return price_usd(self.space, self.low, self.area_mm2, hbm_bytes)
 
     def making_kgco2e(self, hbm_bytes: int) -> Floats:
         """The same in carbon."""

@@ -32,9 +32,6 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 SLACK = 1e-9
 """Sums in another order than those of single chips differ by less."""
-# The axis of either format that counts clusters, or cores, and the one that their ports depend on.
-COUNT_AXES = ("clusters", "tensor_cores")
-WIDTH_AXIS = "global_width"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +69,15 @@ class BoxGrid:
     """The axes of a space, and what its rules keep; ``factors`` make its chips other than the model has them, what is
     in the space stays.
 
-    ``counted``: chips of every width and number of clusters, widths first, all else at its least; ``count_axis`` is the
-    place of that number among the axes, ``width_axis`` of the width, None where ports do not depend on it.
+    ``counted``: chips of every width, which ports depend on, and number of clusters, widths first, all else at its
+    least; ``places`` are those of the fields of chips among the axes.
     """
 
     space: Space
     points: Mapping[str, NDArray[Any]]
     budget_mm2: float
     counted: ChipColumns
-    count_axis: int
-    width_axis: int | None
+    places: Mapping[str, int]
     factors: Factors = AS_THEY_ARE
 
     @property
@@ -100,6 +96,11 @@ class BoxGrid:
     def shape(self) -> tuple[int, ...]:
         return tuple(len(values) for values in self.points.values())
 
+    @property
+    def clock_axis(self) -> int | None:
+        """The place of the clock, where it is an axis."""
+        return self.places.get("clock_hz")
+
     def chips(self, places: Integers) -> ChipColumns:
         """Combinations by place."""
         return self.space.placed(tuple(places.T), self.points)
@@ -107,9 +108,10 @@ class BoxGrid:
     def over_counts(self, boxes: Boxes, values: Floats, most: bool) -> Floats:
         """The most of a value of :attr:`counted` over the numbers of clusters of every box at its greatest width, or
         the least at its least width."""
-        first, last = boxes.low[:, self.count_axis], boxes.high[:, self.count_axis]
-        if self.width_axis is not None:
-            row = (boxes.high if most else boxes.low)[:, self.width_axis] * self.shape[self.count_axis]
+        count, width = self.places["clusters"], self.places.get("width")
+        first, last = boxes.low[:, count], boxes.high[:, count]
+        if width is not None:
+            row = (boxes.high if most else boxes.low)[:, width] * self.shape[count]
             first, last = row + first, row + last
         # Of every second range that the places delimit; the last value is there only to be a place beyond.
         ends = np.stack([first, last + 1], axis=1).ravel()
@@ -119,9 +121,9 @@ class BoxGrid:
     def sized(self, boxes: Boxes, most: bool) -> tuple[ChipColumns, Areas[Floats]]:
         """A chip that no chip of a box is smaller than, or larger than, and its area; the total with room for
         rounding."""
-        (places, others), names = ((boxes.high, boxes.low) if most else (boxes.low, boxes.high)), self.names
-        if "clock" in names:
-            clock, places = names.index("clock"), places.copy()
+        (places, others), clock = ((boxes.high, boxes.low) if most else (boxes.low, boxes.high)), self.clock_axis
+        if clock is not None:
+            places = places.copy()
             places[:, clock] = others[:, clock]
         chips = self.chips(places)
         if not self.technology.area.network_mm2:
@@ -145,16 +147,16 @@ def box_grid(space: Space, factors: Factors = AS_THEY_ARE) -> BoxGrid:
     """A space as its boxes have it."""
     points = space.axis_points()
     names = tuple(points)
-    count_axis = next(place for place, name in enumerate(names) if name in COUNT_AXES)
-    width_axis = names.index(WIDTH_AXIS) if WIDTH_AXIS in names else None
-    widths = 1 if width_axis is None else len(points[WIDTH_AXIS])
-    counts = len(points[names[count_axis]])
-    places = np.zeros((widths * counts, len(names)), np.int64)
-    places[:, count_axis] = np.tile(np.arange(counts), widths)
-    if width_axis is not None:
-        places[:, width_axis] = np.repeat(np.arange(widths), counts)
-    counted = space.placed(tuple(places.T), points)
-    return BoxGrid(space, points, area_budget(space), counted, count_axis, width_axis, factors)
+    places = {field: names.index(name) for name, field, _ in space.axis_fields if name in points}
+    count, width = places["clusters"], places.get("width")
+    widths = 1 if width is None else len(points[names[width]])
+    counts = len(points[names[count]])
+    combinations = np.zeros((widths * counts, len(names)), np.int64)
+    combinations[:, count] = np.tile(np.arange(counts), widths)
+    if width is not None:
+        combinations[:, width] = np.repeat(np.arange(widths), counts)
+    counted = space.placed(tuple(combinations.T), points)
+    return BoxGrid(space, points, area_budget(space), counted, places, factors)
 
 
 def whole(grid: BoxGrid) -> Boxes:
@@ -171,8 +173,8 @@ def numbers_of(grid: BoxGrid, places: Integers) -> Integers:
 def trimmed(grid: BoxGrid, boxes: Boxes) -> Boxes:
     """Boxes with upper ends lowered to what fits with all else at the low corner; by halves of what is left."""
     high = boxes.high.copy()
-    for axis, name in enumerate(grid.names):
-        if name == "clock":  # with which areas do not rise
+    for axis in range(len(grid.names)):
+        if axis == grid.clock_axis:  # with which areas do not rise
             continue
         inside, beyond = boxes.low[:, axis].copy(), high[:, axis] + 1
         while len(wide := np.flatnonzero(beyond - inside > 1)):

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phaze.cost.accumulation import added_inside, weight_gradients
 from phaze.cost.chip_set import chip_set
-from phaze.cost.low_precision import low_precision
 from phaze.cost.mapping import Product, product
 from phaze.cost.table import cost_works
 from phaze.cost.work import Work
-from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.layers import Setting, model_table
 from phaze.graph.ir import Attention, Layer, Operator, OperatorGraph
+from phaze.graph.rewrites.accumulation import added_inside, weight_gradients
+from phaze.graph.rewrites.low_precision import low_precision
 from phaze.graph.summary import graph_flops
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import DATASHEET
@@ -120,11 +120,11 @@ def test_a_block_in_fp8_is_faster_and_half_of_its_ratio_is_lost() -> None:
     kind = max(range(len(model.layers)), key=model.count)
     h100, cluster, stack = load_chip("h100"), load_cluster("dgx-h100"), load_stack("megatron-core")
     wide, narrow = (
-        layer_costs(model, Setting(h100, cluster, stack, precision=name))[kind] for name in ("bf16", "fp8-delayed")
+        model_table(model, Setting(h100, cluster, stack, precision=name)) for name in ("bf16", "fp8-delayed")
     )
-    ratio = (wide.forward_s + wide.backward_s) / (narrow.forward_s + narrow.backward_s)
+    ratio = (wide.forward_s + wide.backward_s)[kind, 0] / (narrow.forward_s + narrow.backward_s)[kind, 0]
     assert 1.2 < ratio < 1.7
-    assert narrow.saved_bytes < wide.saved_bytes
+    assert narrow.layers[kind].saved_bytes < wide.layers[kind].saved_bytes
 
 
 def test_arrays_of_many_chips_equal_each_alone() -> None:

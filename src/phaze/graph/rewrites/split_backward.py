@@ -1,8 +1,7 @@
 """The backward pass of a layer in two: gradients of its input, and gradients of its weights."""
 
-from phaze.evaluate.overlap import closure
 from phaze.graph.ir import Layer, Operator, OperatorGraph
-from phaze.graph.recompute import part_of
+from phaze.graph.recompute import closure, part_of
 
 
 def input_gradients(layer: Layer) -> tuple[int, ...]:

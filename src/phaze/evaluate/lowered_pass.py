@@ -16,8 +16,8 @@ Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.
     both         of the exchanges of experts x, as far as they are exposed then, the stack hides
                  min(x, shared experts beside it), and of what is left the share kappa behind another microbatch, but
                  the device takes no less than all exchanges together                      (:class:`ExchangeOverlap`)
-    others       device = least makespan (:meth:`RuledPass.schedule`), or no less than     for one chip
-                          bounds for all chips at once (:meth:`RuledPass.bound`)
+    others       device = least makespan (:meth:`LoweredPass.schedule`), or no less than     for one chip
+                          bounds for all chips at once (:meth:`LoweredPass.bound`)
     pass = (device^3 + host^3)^(1/3),  host = operators x host time: the host runs ahead, but not far
 """
 
@@ -87,8 +87,10 @@ class WorkTimes:
         spread = np.concatenate([self.spread_s, more.spread_s])
         if more.one_core_s is more.spread_s:
             return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
-        one, hbm = (np.concatenate(pair) for pair in ((self.one_core_s, more.one_core_s), (self.hbm_s, more.hbm_s)))
-        return WorkTimes(one, spread, hbm)
+        one_core, hbm = (
+            np.concatenate(pair) for pair in ((self.one_core_s, more.one_core_s), (self.hbm_s, more.hbm_s))
+        )
+        return WorkTimes(one_core, spread, hbm)
 
 
 def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:
@@ -102,18 +104,18 @@ def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule
 def table_times(table: CostTable, chips: ChipSet, rule: Rule) -> WorkTimes:
     """The operators of a table on its chips, each distinct work gathered once."""
     count, of = len(table.works), list(table.rows)
-    one, spread, hbm = (np.zeros((count, len(chips))) for _ in range(3))
+    one_core_s, spread, hbm = (np.zeros((count, len(chips))) for _ in range(3))
     for row in range(count):
-        spread[row], one[row] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
+        spread[row], one_core_s[row] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
         if rule.hbm_shared:
-            hbm[row] = np.minimum(np.minimum(one[row], spread[row]), table.hbm_s(row, chips.hbm_bytes_per_s))
+            hbm[row] = np.minimum(np.minimum(one_core_s[row], spread[row]), table.hbm_s(row, chips.hbm_bytes_per_s))
     if not rule.hbm_shared:
-        return WorkTimes(one[of], spread[of], np.broadcast_to(0.0, (len(of), len(chips))))
-    return WorkTimes(one[of], spread[of], hbm[of])
+        return WorkTimes(one_core_s[of], spread[of], np.broadcast_to(0.0, (len(of), len(chips))))
+    return WorkTimes(one_core_s[of], spread[of], hbm[of])
 
 
 @dataclass(frozen=True)
-class RuledPass:
+class LoweredPass:
     """A pass on no chip yet; ``beside`` pairs units, ``members`` are the traced operators of each work by number."""
 
     rule: Rule
@@ -155,21 +157,21 @@ class RuledPass:
         units = [index for index in single if not self.units[index].network]
         return units, [self.units[index].places[0] for index in units], sorted({*single} - {*units})
 
-    def on_network(self, machine: Machine) -> "RuledPass":
+    def on_network(self, machine: Machine) -> "LoweredPass":
         """The pass on another network."""
         return replace(self, collectives=network_costs(self.works, machine))
 
     def times(self, works: WorkTimes, first: int, chips: ChipSet) -> Times:
         """All units on all chips; the pass's works stand in ``works`` from ``first`` on."""
-        own = slice(first, first + len(self.works))
-        return Times(*self._joined(works.one_core_s[own], works.spread_s[own], works.hbm_s[own]), *_cores(chips))
+        rows = slice(first, first + len(self.works))
+        return Times(*self._joined(works.one_core_s[rows], works.spread_s[rows], works.hbm_s[rows]), *_cores(chips))
 
-    def _joined(self, one: Floats, spread: Floats, hbm: Floats) -> tuple[Floats, Floats, Floats]:
+    def _joined(self, one_core: Floats, spread: Floats, hbm: Floats) -> tuple[Floats, Floats, Floats]:
         """The works' times as those of units."""
-        shape = (len(self.units), one.shape[1])
+        shape = (len(self.units), one_core.shape[1])
         joined = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         alone, places, sent = self._alone
-        joined[0][alone], joined[1][alone], joined[2][alone] = one[places], spread[places], hbm[places]
+        joined[0][alone], joined[1][alone], joined[2][alone] = one_core[places], spread[places], hbm[places]
         for index in sent:
             place = self.units[index].places[0]
             joined[0][index] = joined[1][index] = spread[place] + self.waits_s[place]
@@ -196,11 +198,11 @@ class RuledPass:
         if self.rule.one_queue or self.rule.named_only:
             total = times.spread_s.sum(axis=0)
             named: dict[int, Floats] = {}
-            for one, other in self.beside if self.rule.named_only else ():
-                named[one] = named.get(one, 0.0) + times.spread_s[other]
-            hidden = {one: np.minimum(times.spread_s[one], work) for one, work in named.items()}
-            for own in hidden.values():
-                total = total - own
+            for unit, other in self.beside if self.rule.named_only else ():
+                named[unit] = named.get(unit, 0.0) + times.spread_s[other]
+            hidden = {unit: np.minimum(times.spread_s[unit], work) for unit, work in named.items()}
+            for hidden_s in hidden.values():
+                total = total - hidden_s
             return np.asarray(self.exchanges.overlapped(total, times.spread_s, hidden))
         return None
 
@@ -212,20 +214,20 @@ class RuledPass:
         use = use if self.rule.one_core else BOUNDS
         total = np.zeros(times.spread_s.shape[1])
         for part in self.parts:
-            own = list(part.operators)
-            found = chip_bounds(
+            units = list(part.operators)
+            bounds = chip_bounds(
                 self.rule.name,
-                [self.units[i].core for i in own],
+                [self.units[i].core for i in units],
                 part.below,
-                times.one_core_s[own],
-                times.spread_s[own],
+                times.one_core_s[units],
+                times.spread_s[units],
                 times.tensor_cores,
                 times.vector_cores,
                 use=use,
-                network=[self.units[i].network for i in own],
-                hbm_s=times.hbm_s[own],
+                network=[self.units[i].network for i in units],
+                hbm_s=times.hbm_s[units],
             )
-            total = total + np.max(np.stack(list(found.values())), axis=0)
+            total = total + np.max(np.stack(list(bounds.values())), axis=0)
         return total
 
     def problem(self, times: Times, chip: int) -> ScheduleProblem:
@@ -255,8 +257,8 @@ class RuledPass:
     ) -> Schedule:
         """The best schedule on one chip, proved or with its bound; or by another scheduler. ``solved``: those that need
         not be found again."""
-        found = solve if solved is None else solved.solve
-        return found(self.problem(times, chip), scheduler, limits, known)
+        schedule = solve if solved is None else solved.solve
+        return schedule(self.problem(times, chip), scheduler, limits, known)
 
     def device_s(
         self,
@@ -272,8 +274,8 @@ class RuledPass:
         if exact is not None:
             return exact
         count = times.spread_s.shape[1]
-        found = [self.schedule(times, chip, limits, known, scheduler, solved) for chip in range(count)]
-        return np.array([one.lower_bound_s if proved else one.makespan_s for one in found])
+        schedules = [self.schedule(times, chip, limits, known, scheduler, solved) for chip in range(count)]
+        return np.array([schedule.lower_bound_s if proved else schedule.makespan_s for schedule in schedules])
 
     def with_host(self, device_s: Floats) -> Floats:
         """The soft maximum of device and host."""
@@ -294,13 +296,13 @@ def network_costs(
     works: Sequence[Work], machine: Machine, known: KnownCollectives | None = None
 ) -> tuple[CollectiveCost | None, ...]:
     """What the collectives of a pass take, None for other works; ``known`` keeps those of the machine."""
-    known, found = {} if known is None else known, list[CollectiveCost | None]()
+    known, costs = {} if known is None else known, list[CollectiveCost | None]()
     for work in works:
-        own = work.collective
-        if own is not None and own not in known:
-            known[own] = _network_cost(own, machine)
-        found.append(None if own is None else known[own])
-    return tuple(found)
+        collective_work = work.collective
+        if collective_work is not None and collective_work not in known:
+            known[collective_work] = _network_cost(collective_work, machine)
+        costs.append(None if collective_work is None else known[collective_work])
+    return tuple(costs)
 
 
 def _network_cost(work: CollectiveWork, machine: Machine) -> CollectiveCost:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from phaze.search.bounds.model_bounds import CHEAP, batch_bounds, layer_bounds
 from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.evaluated import Evaluated, ModelRun
-from phaze.search.evaluation import ChipEvaluation, ScheduleMemo
+from phaze.search.evaluation import ChipEvaluation
+from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.state import SearchState
 from phaze.search.task import on_all_devices
 from phaze.search.work_item import opened
@@ -30,17 +31,17 @@ CHIPS = 3
 
 def _graph_bounds(state: SearchState, model: int, graph: int, index: Integers) -> None:
     """The bounds of the chips of ``index`` for one graph of a model."""
-    for own, tasks in state.networks.groups(index):
-        task, some = tasks[model], index[own]
+    for positions, tasks in state.networks.groups(index):
+        task, some = tasks[model], index[positions]
         times = layer_bounds(task, task.graphs[graph], state.arrays.taken(some), CHEAP, state.energy)
         if times.dynamic_j is not None:
             least_j = on_all_devices(task, task.graphs[graph], times.dynamic_j)
             state.floors[model][graph, some] = least_j * (1 - SLACK)
         for configuration, chosen in enumerate(task.configurations):
             if chosen.graph == graph:
-                for at, hbm in enumerate(state.memories):
+                for memory, hbm in enumerate(state.memories):
                     bounds = batch_bounds(task, chosen, times, state.job.hbm_bytes[hbm])
-                    state.bounds[model][configuration, at, some] = bounds
+                    state.bounds[model][configuration, memory, some] = bounds
     state.cached = None
 
 
@@ -67,21 +68,24 @@ def design_on(state: SearchState, chip: int) -> Evaluated | None:
     """The first configuration of every model that fits on a chip, in order of bounds; None where a model has none."""
     index = np.array([chip])
     values = [state.values(model, index)[:, :, 0] for model in range(len(state.job.models))]
-    scores = [float(state.scale.score(np.array([v[:, at].min() for v in values]))) for at in range(len(state.memories))]
-    at = int(np.argmin(scores))
-    pricing, hbm, ran = listed(state, chip), state.memories[at], list[ModelRun]()
-    for model, own in enumerate(values):
-        for configuration in np.argsort(own[:, at], kind="stable").tolist():
-            if not np.isfinite(own[configuration, at]):
+    scores = [
+        float(state.scale.score(np.array([v[:, memory].min() for v in values])))
+        for memory in range(len(state.memories))
+    ]
+    memory = int(np.argmin(scores))
+    pricing, hbm, ran = listed(state, chip), state.memories[memory], list[ModelRun]()
+    for model, bounds in enumerate(values):
+        for configuration in np.argsort(bounds[:, memory], kind="stable").tolist():
+            if not np.isfinite(bounds[configuration, memory]):
                 return None
-            found = pricing.price(model, configuration, hbm)
-            value = float(state.rates.at(hbm, chip).value(np.asarray(found.batch_s), found.dynamic_j))
+            priced = pricing.price(model, configuration, hbm)
+            value = float(state.rates.at(hbm, chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
             if np.isfinite(value):
-                ran.append(ModelRun(configuration, found.batch_s, found.dynamic_j, value, 0.0))
+                ran.append(ModelRun(configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
                 break
         else:
             return None
-    score = float(state.scale.score(np.array([one.value for one in ran])))
+    score = float(state.scale.score(np.array([run.value for run in ran])))
     return Evaluated(chip, hbm, score, 0.0, tuple(ran))
 
 
@@ -99,12 +103,12 @@ def first_design(state: SearchState) -> Evaluated | None:
 def relisted(state: SearchState, found: Evaluated) -> Evaluated | None:
     """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones are not at hand."""
     pricing, ran = listed(state, found.chip), list[ModelRun]()
-    for model, own in enumerate(found.ran):
-        priced = pricing.price(model, own.configuration, found.hbm)
+    for model, run in enumerate(found.ran):
+        priced = pricing.price(model, run.configuration, found.hbm)
         value = float(state.rates.at(found.hbm, found.chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
         if not np.isfinite(value):
             return None
-        ran.append(ModelRun(own.configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
+        ran.append(ModelRun(run.configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
     return Evaluated(found.chip, found.hbm, float(state.scale.score(np.array([r.value for r in ran]))), 0.0, tuple(ran))
 
 
@@ -125,9 +129,9 @@ def stop(state: SearchState, bounded: bool, kept: Mapping[int, Evaluated]) -> No
         return
     if state.provisional is None:
         state.provisional = first_design(state)
-    known = state.interim or [np.zeros_like(bound) for bound in state.bounds]
+    proved = state.interim or [np.zeros_like(bound) for bound in state.bounds]
     done = np.array(list(state.evaluated), np.int64)
     done = done[np.isfinite(state.scored()[done])]
-    for new, old in zip(known, state.bounds, strict=True):
+    for new, old in zip(proved, state.bounds, strict=True):
         new[:, :, done] = old[:, :, done]  # by these they were opened
-    state.set_bounds(known)
+    state.set_bounds(proved)

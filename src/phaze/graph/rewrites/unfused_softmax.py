@@ -54,7 +54,7 @@ def _plain(operator: Operator) -> Operator:
     return replace(operator, sizes=(*operator.sizes, MARK), reads=reads, writes=writes)
 
 
-def plain_softmaxes(layer: Layer, matrices: int) -> Layer:
+def unfused_softmaxes(layer: Layer, matrices: int) -> Layer:
     """The layer, softmaxes of scores that a kernel for multiples of ``matrices`` does not take run in plain kernels."""
     scores = score_path(layer.forward) if matrices > 1 else frozenset[int]()
     found = {op.id for op in layer.forward.operators if op.id in scores and _is_plain(op, matrices)}

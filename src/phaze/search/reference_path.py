@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from phaze.hardware.chip import Chip
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.technology import Technology
@@ -16,7 +17,7 @@ from phaze.search.chips import SpaceChips
 from phaze.search.objective import Rates, Scale
 from phaze.search.problem import has_plan
 from phaze.search.rates import chip_rates
-from phaze.search.reference import layers_on, value_of
+from phaze.search.reference import OpenLayers, best_offer
 from phaze.search.task import Configuration, ModelTask, Networks, SearchJob, networks_of
 
 # Ten times what bounds are lowered by for rounding: the reference path adds in another order.
@@ -50,20 +51,25 @@ class Plain:
     def values(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[list[float]]:
         """The models' values on a chip with each of some memories: every pass scheduled, every configuration placed;
         above ``cut`` that at least, for one model where time alone counts."""
-        tasks, value = self.networks.tasks_of(chip), self.opened.chip(chip, self.job.hbm_bytes[-1])
-        layers = [[layers_on(task, at, value, self.energy) for at in range(len(task.graphs))] for task in tasks]
+        value = self.opened.chip(chip, self.job.hbm_bytes[-1])
+        models = [self._scheduled(task, value) for task in self.networks.tasks_of(chip)]
         every = []
         for hbm in memories:
-            rates, size = self.rates(chip, hbm), self.job.hbm_bytes[hbm]
+            rates = self.rates(chip, hbm)
             if not float(rates.rate) < np.inf:
-                every.append([float("inf")] * len(tasks))
+                every.append([float("inf")] * len(models))
                 continue
-            last_s = float(rates.last_s(cut, 0.0)) if cut < np.inf and len(tasks) == 1 else np.inf
-            own = [
-                value_of(task, mine, size, rates, self.energy, last_s) for task, mine in zip(tasks, layers, strict=True)
-            ]
-            every.append(own)
+            last_s = float(rates.last_s(cut, 0.0)) if cut < np.inf and len(models) == 1 else np.inf
+            offers = [best_offer(layers, rates, self.job.hbm_bytes[hbm], last_s=last_s) for layers in models]
+            every.append([float("inf") if offer is None else offer.value for offer in offers])
         return every
+
+    def _scheduled(self, task: ModelTask, chip: Chip) -> OpenLayers:
+        """The layers of all graphs of a model, every pass scheduled: no bound of theirs is needed."""
+        layers = OpenLayers(task, chip, self.energy)
+        for graph in range(len(task.graphs)):
+            layers.exact(graph)
+        return layers
 
     def exact(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[float]:
         """The score of a chip with each of some memories, or ``cut`` where that is less and there is one model."""

@@ -9,18 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.cost.accumulation import KnownGradients, added_inside
-from phaze.cost.grouped import with_grouped
-from phaze.cost.low_precision import low_precision
 from phaze.cost.memory import sent_bytes
 from phaze.cost.offload import exposed_copies_s
-from phaze.cost.unfused_softmax import plain_softmaxes
-from phaze.cost.wide_precision import wide_layer
-from phaze.evaluate.overlap import needed_again
+from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.evaluate.pass_builder import PassBuilder
-from phaze.evaluate.ruled_pass import RuledPass
-from phaze.evaluate.split_backward import split_backward
 from phaze.graph.ir import Layer, Model, OperatorGraph
+from phaze.graph.recompute import needed_again
+from phaze.graph.rewrites import run_layer
+from phaze.graph.rewrites.split_backward import split_backward
 from phaze.graph.saved.buffers import gradient_elements
 from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
 from phaze.hardware.stack import Stack
@@ -31,13 +27,13 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class RuledMode:
-    """A mode of recompute between selective and full: what runs again (None: the share ``part`` of a full recompute),
-    bytes kept by every microbatch in flight, bytes beside them while the backward pass runs, and bytes that the host
-    keeps, over a link of ``host_bytes_per_s`` behind the share ``hidden`` of the passes."""
+class LoweredMode:
+    """A mode of recompute: what runs again (None: of full, the forward pass as it is; of others, the share ``part`` of
+    a full recompute), bytes kept by every microbatch in flight, bytes beside them while the backward pass runs, and
+    bytes that the host keeps, over a link of ``host_bytes_per_s`` behind the share ``hidden`` of the passes."""
 
     name: str
-    rerun: RuledPass | None
+    rerun: LoweredPass | None
     saved_bytes: int
     live_bytes: int
     part: float = 1.0
@@ -53,28 +49,24 @@ class RuledMode:
 
 
 @dataclass(frozen=True, slots=True)
-class RuledLayer:
+class LoweredLayer:
     """One distinct layer on no chip yet: its passes, what recomputing runs again, and its sizes on one device.
 
-    ``full`` is None where a second forward pass is the first one again; ``halves`` are the backward pass apart;
+    ``modes`` of recompute are selective, those between, and full; ``halves`` are the backward pass apart;
     ``parameters`` are trained, those of experts among them, ``frozen`` are not, all and experts among them.
     """
 
     name: str
-    forward: RuledPass
-    backward: RuledPass
-    selective: RuledPass
-    full: RuledPass | None
+    forward: LoweredPass
+    backward: LoweredPass
+    modes: tuple[LoweredMode, ...]
     parameters: int
     saved_bytes: int
-    selective_bytes: int
-    kept_bytes: int
     sharded: bool
-    halves: tuple[RuledPass, RuledPass] | None = None
+    halves: tuple[LoweredPass, LoweredPass] | None = None
     accumulation_bytes: float = 8.0
     logit_bytes: int = 0
     buffer_bytes: float = 0.0
-    more: tuple[RuledMode, ...] = ()
     expert_parameters: int = 0
     sent_bytes: float = 2.0
     frozen: tuple[int, int] = (0, 0)
@@ -90,18 +82,11 @@ class RuledLayer:
         return self.sent_bytes * self.parameters
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, bool, int, float]:
-        """Parameters, bytes saved without recomputing, selectively and fully, whether it is sharded, bytes of its
-        logits and of its gradient buffers."""
-        saved = self.saved_bytes, self.selective_bytes, self.kept_bytes
-        return self.parameters, *saved, self.sharded, self.logit_bytes, self.buffer_bytes
-
-    @property
-    def passes(self) -> tuple[RuledPass, ...]:
-        """All of them, in a fixed order."""
-        own = (self.forward, self.backward, self.selective, *(() if self.full is None else (self.full,)))
-        more = (mode.rerun for mode in self.more if mode.rerun is not None)
-        return (*own, *more, *(self.halves or ()))
+    def passes(self) -> tuple[LoweredPass, ...]:
+        """All of them, in a fixed order: of modes, selective and full come first."""
+        selective, *between, full = self.modes
+        reruns = (mode.rerun for mode in (selective, full, *between) if mode.rerun is not None)
+        return (self.forward, self.backward, *reruns, *(self.halves or ()))
 
 
 def rule_of(stack: Stack) -> Rule:
@@ -117,34 +102,24 @@ def keeping_of(stack: Stack, hosted: bool = False) -> Keeping:
     return Keeping(stack.saves, stack.logit_bytes, stack.selective, modules, named, offload)
 
 
-def ruled_layers(model: Model, machine: Machine) -> tuple[RuledLayer, ...]:
+def lower_layers(model: Model, machine: Machine) -> tuple[LoweredLayer, ...]:
     """The distinct layers of a model as a stack runs them, all with the same modes of recompute."""
     counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
     names = offered(counted, keeping_of(machine.stack, machine.host_bytes_per_s is not None))
     apart, builder = machine.stack.splits_backward, PassBuilder(machine, rule_of(machine.stack))
     return tuple(
-        ruled_layer(layer, machine, apart=apart, names=names, passes=run_passes(layer, builder))
+        lower_layer(layer, machine, apart=apart, names=names, passes=run_passes(layer, builder))
         for layer in model.layers
     )
 
 
-def _ruled_mode(mode: Mode, builder: PassBuilder) -> RuledMode:
+def _lower_mode(mode: Mode, builder: PassBuilder) -> LoweredMode:
     machine = builder.machine
     whole = mode.part < 1 or "full" in mode.name.split(JOIN)
     rerun = None if whole else builder.run(mode.rerun)
     hidden, host = machine.stack.hidden_offload or 0.0, machine.host_bytes_per_s or float("inf")
     sizes = (mode.saved_bytes, mode.live_bytes, mode.part, mode.host_bytes)
-    return RuledMode(mode.name, rerun, *sizes, host, hidden)
-
-
-def run_layer(layer: Layer, machine: Machine, known: KnownGradients | None = None) -> Layer:
-    """A traced layer in the precision of a job, gradients of weights added and softmaxes run as its stack does;
-    ``known`` keeps operators that layers have in common."""
-    layer, inside = plain_softmaxes(layer, machine.stack.softmax_matrices), machine.stack.accumulation_inside
-    if machine.wide:
-        return added_inside(wide_layer(layer), max(inside, sent_bytes(machine.precision)))
-    layer = low_precision(added_inside(layer, inside, known), machine.recipe)
-    return with_grouped(layer) if machine.stack.grouped_share else layer
+    return LoweredMode(mode.name, rerun, *sizes, host, hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,18 +130,18 @@ class RunPasses:
     builder: PassBuilder
     layer: Layer
     fused_backward: OperatorGraph
-    forward: RuledPass
-    backward: RuledPass
+    forward: LoweredPass
+    backward: LoweredPass
 
 
 def run_passes(layer: Layer, builder: PassBuilder) -> RunPasses:
     """The two passes of a traced layer."""
-    layer = run_layer(layer, builder.machine, builder.gradients)
+    layer = run_layer(layer, builder.machine.stack, builder.machine.precision, builder.gradients)
     backward = builder.fused(layer.backward)
-    return RunPasses(builder, layer, backward, builder.run(layer.forward), builder.ruled(backward, backward=True))
+    return RunPasses(builder, layer, backward, builder.run(layer.forward), builder.lower(backward, backward=True))
 
 
-def ruled_layer(
+def lower_layer(
     layer: Layer,
     machine: Machine,
     rule: Rule | None = None,
@@ -174,49 +149,46 @@ def ruled_layer(
     names: Sequence[str] = (),
     passes: RunPasses | None = None,
     modes: Modes | None = None,
-) -> RuledLayer:
+) -> LoweredLayer:
     """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of some names;
     ``apart``: also the halves of its backward pass; ``passes`` and their ``modes`` where they are known."""
     stack = machine.stack
     passes = run_passes(layer, PassBuilder(machine, rule or rule_of(stack))) if passes is None else passes
     layer, builder = passes.layer, passes.builder
     modes = Modes(layer, keeping_of(stack)) if modes is None else modes
-    none, selective, whole = modes.none(), modes.selective(), modes.full()
-    full, halves = None, None
-    if stack.trims_recompute:
-        full = builder.run(needed_again(layer))
+    selective, full, halves = modes.selective(), modes.full(), None
+    trimmed = builder.run(needed_again(layer)) if stack.trims_recompute else None
     if apart:
         first, rest = split_backward(layer, passes.fused_backward)
-        halves = builder.ruled(first, backward=True), builder.ruled(rest, backward=True)
-    return RuledLayer(
+        halves = builder.lower(first, backward=True), builder.lower(rest, backward=True)
+    return LoweredLayer(
         name=layer.name,
         forward=passes.forward,
         backward=passes.backward,
-        selective=builder.run(selective.rerun),
-        full=full,
+        modes=(
+            LoweredMode("selective", builder.run(selective.rerun), selective.saved_bytes, selective.live_bytes),
+            *(_lower_mode(modes.of(name), builder) for name in names),
+            LoweredMode("full", trimmed, full.saved_bytes, full.live_bytes),
+        ),
         parameters=layer.elements(trained=True),
-        saved_bytes=none.saved_bytes,
-        selective_bytes=selective.saved_bytes,
-        kept_bytes=whole.saved_bytes,
+        saved_bytes=modes.none().saved_bytes,
         sharded=layer.sharded,
         halves=halves,
         accumulation_bytes=stack.accumulation_apart,
         logit_bytes=modes.logit_bytes,
         buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
-        more=tuple(_ruled_mode(modes.of(name), builder) for name in names),
         expert_parameters=layer.elements(trained=True, experts=True),
         sent_bytes=sent_bytes(machine.precision),
         frozen=(layer.elements(trained=False), layer.elements(trained=False, experts=True)),
     )
 
 
-def on_network(layer: RuledLayer, machine: Machine) -> RuledLayer:
+def on_network(layer: LoweredLayer, machine: Machine) -> LoweredLayer:
     """The layer on another network: its collectives priced anew."""
-    own = {name: getattr(layer, name).on_network(machine) for name in ("forward", "backward", "selective")}
-    full = None if layer.full is None else layer.full.on_network(machine)
     half = layer.halves
     halves = None if half is None else (half[0].on_network(machine), half[1].on_network(machine))
-    more = tuple(
-        replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.more
+    modes = tuple(
+        replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.modes
     )
-    return replace(layer, **own, full=full, halves=halves, more=more)
+    forward, backward = layer.forward.on_network(machine), layer.backward.on_network(machine)
+    return replace(layer, forward=forward, backward=backward, halves=halves, modes=modes)

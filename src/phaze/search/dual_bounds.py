@@ -30,15 +30,15 @@ def bounds_on(
 ) -> list[Floats]:
     """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph, and ``cuts`` by model
     of all of them or of each; ``floors`` by model what is known where times are infinite."""
-    hbm = [state.job.hbm_bytes[at] for at in state.memories]
+    hbm = [state.job.hbm_bytes[memory] for memory in state.memories]
     bounds = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
         whole = np.full((len(task.configurations), len(hbm), len(index)), np.inf)
-        for own, tasks in state.networks.groups(index):
-            for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[own]])):
-                chips = own[within]
+        for positions, tasks in state.networks.groups(index):
+            for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[positions]])):
+                chips = positions[within]
                 some = times[model] if len(chips) == len(index) else [t.taken(chips) for t in times[model]]
-                sizes, limit = [hbm[at] for at in memories], cut[chips] if isinstance(cut, np.ndarray) else cut
+                sizes, limit = [hbm[memory] for memory in memories], cut[chips] if isinstance(cut, np.ndarray) else cut
                 least_s = None if floors is None else floors[model][:, chips]
                 found_s = model_bounds(tasks[model], some, sizes, limit, general, state.deadline, least_s=least_s)
                 whole[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found_s
@@ -50,11 +50,11 @@ def finer_times(state: SearchState, index: Integers, wanted: Sequence[Flags] | N
     """The best bounds on the layers of some chips: with the antichain dual, or what is known where that is exact;
     ``wanted`` as of :func:`~phaze.search.bounds.chip_times.layer_times_on`."""
     if state.times and all(graph.has_formula for task in state.job.models for graph in task.graphs):
-        return [[own.taken(index) for own in model] for model in state.times]
+        return [[table.taken(index) for table in model] for model in state.times]
 
     def work_out(some: Integers, wanted: Sequence[Flags] | None = None) -> list[list[LayerTable]]:
-        own = (state.job, state.opened, state.networks, state.arrays, some, DUAL, state.deadline)
-        return layer_times_on(*own, wanted)
+        table = (state.job, state.opened, state.networks, state.arrays, some, DUAL, state.deadline)
+        return layer_times_on(*table, wanted)
 
     if state.shared is None:
         return work_out(index, wanted)
@@ -64,12 +64,12 @@ def finer_times(state: SearchState, index: Integers, wanted: Sequence[Flags] | N
 def _open_graphs(state: SearchState, index: Integers, limits: Sequence[Floats]) -> list[Flags]:
     """By model the graphs with a configuration whose bound on a chip of ``index`` is within its limit, [graphs,
     chips]."""
-    found = []
+    open_graphs = []
     for task, bounds, limit in zip(state.job.models, state.bounds, limits, strict=True):
         near: Flags = np.any(bounds[:, :, index] <= limit, axis=1)
-        of = np.array([one.graph for one in task.configurations])
-        found.append(np.array([near[of == graph].any(axis=0) for graph in range(len(task.graphs))]))
-    return found
+        of = np.array([configuration.graph for configuration in task.configurations])
+        open_graphs.append(np.array([near[of == graph].any(axis=0) for graph in range(len(task.graphs))]))
+    return open_graphs
 
 
 def raise_open(state: SearchState, index: Integers, limits: Sequence[Floats]) -> None:
@@ -78,6 +78,6 @@ def raise_open(state: SearchState, index: Integers, limits: Sequence[Floats]) ->
     wanted = _open_graphs(state, index, limits)
     finer = bounds_on(state, index, finer_times(state, index, wanted), limits, general=True)
     for task, bounds, graphs in zip(state.job.models, finer, wanted, strict=True):
-        own = graphs[[one.graph for one in task.configurations]]
-        bounds[np.broadcast_to(~own[:, None, :], bounds.shape)] = 0.0
+        wanted_rows = graphs[[configuration.graph for configuration in task.configurations]]
+        bounds[np.broadcast_to(~wanted_rows[:, None, :], bounds.shape)] = 0.0
     state.raise_bounds(index, finer)

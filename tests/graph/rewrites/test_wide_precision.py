@@ -2,11 +2,11 @@
 
 import pytest
 
-from phaze.cost.wide_precision import wide_layer
 from phaze.errors import InputError
-from phaze.evaluate.layers import Setting, layer_costs
+from phaze.evaluate.layers import Setting, model_table
 from phaze.graph.ir import Layer
 from phaze.graph.opset import flops
+from phaze.graph.rewrites.wide_precision import wide_layer
 from phaze.graph.zoo import load_family
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.hardware.stack import require_priced
@@ -55,7 +55,7 @@ def test_products_in_32_bits_take_twice_as_long_where_arrays_are_half_as_fast() 
     model = load_family("llama", sizes, tensor=1, microbatch=1, attention="fused")
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("megatron-core"))
     wide = Setting(setting.chip, setting.cluster, setting.stack, precision="fp32")
-    narrow_s, wide_s = (layer_costs(model, one)[1].forward_s for one in (setting, wide))
+    narrow_s, wide_s = (float(model_table(model, one).forward_s[1, 0]) for one in (setting, wide))
     assert 1.7 < wide_s / narrow_s < 2.6
 
 

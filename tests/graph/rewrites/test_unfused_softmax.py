@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.cost.unfused_softmax import KERNELS, launches, plain_softmaxes, uncovered
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import job_of
 from phaze.graph.ir import Layer, Operator
+from phaze.graph.rewrites.unfused_softmax import KERNELS, launches, uncovered, unfused_softmaxes
 from phaze.graph.sources import ModelRequest, load
 from phaze.graph.supply.point import Rank
 from phaze.hardware.library import load_stack
@@ -28,16 +28,16 @@ def test_a_multiple_of_the_matrices_is_taken(matrices: int, length: int, of: int
 @pytest.mark.parametrize(("tensor", "microbatch", "plain"), [(1, 1, False), (4, 1, False), (8, 2, False), (8, 1, True)])
 def test_of_16_heads_only_two_a_rank_fall_back(tensor: int, microbatch: int, plain: bool) -> None:
     layer = layer_of(tensor, microbatch)
-    found = plain_softmaxes(layer, 4)
+    found = unfused_softmaxes(layer, 4)
     assert (found is not layer) == plain
     for before, after in ((layer.forward, found.forward), (layer.backward, found.backward)):
         more = sum(map(launches, after.operators)) - sum(map(launches, before.operators))
         assert more == (KERNELS - 1 if plain else 0)
-    assert plain_softmaxes(layer, 1) is layer
+    assert unfused_softmaxes(layer, 1) is layer
 
 
 def test_traffic_of_the_plain_kernels_is_what_each_reads_and_writes() -> None:
-    layer, after = layer_of(8, 1), plain_softmaxes(layer_of(8, 1), 4)
+    layer, after = layer_of(8, 1), unfused_softmaxes(layer_of(8, 1), 4)
     for graph, changed, read, written in (
         (layer.forward, after.forward, 2 + 4 + 4 + 4 + 4, 4 + 4 + 4 + 4 + 2),
         (layer.backward, after.backward, 2 + 4 + 4 + 4 + 4 + 4, 4 + 4 + 4 + 4 + 2),
